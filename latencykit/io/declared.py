@@ -164,7 +164,9 @@ class Text:
         for pattern, seen in self.present.items():
             if not re.search(pattern, text, re.MULTILINE):
                 raise part.corrupt(None, seen, "the whole report", "did the run end?")
-        blocks = _Blocks(part, (*self.points, *self.buckets, *self.statuses, *self.errors))
+        own = re.search(self.begin, text, re.MULTILINE)  # above it, the end of another run's
+        headings = (*self.points, *self.buckets, *self.statuses, *self.errors)
+        blocks = _Blocks(part, own.start() if own else 0, headings)
         points = blocks.rows(self.points, _POINT)
         buckets = blocks.rows(self.buckets, _BUCKET)
         statuses = blocks.rows(self.statuses, _STATUS, strict=False)
@@ -200,13 +202,14 @@ def _fact(text: str, label: str, name: str, unit: str) -> float | None:
 class _Blocks:
     """The rows below each of some headings; `cut` where the last of them is truncated."""
 
-    def __init__(self, part: Section, headings: tuple[str, ...]) -> None:
+    def __init__(self, part: Section, begin: int, headings: tuple[str, ...]) -> None:
         self._part, self.cut = part, False
         lines = re.finditer(r"^[ \t]*+[A-Z][\w ,()]*+:?[ \t]*+$", part.text, re.MULTILINE)
         ends = [line.start() for line in lines]
         self._spans: dict[str, tuple[int, int]] = {}
         for heading in headings:
-            match = re.search(rf"^[ \t]*{re.escape(heading)}[ \t]*$", part.text, re.MULTILINE)
+            like = re.compile(rf"^[ \t]*{re.escape(heading)}[ \t]*$", re.MULTILINE)
+            match = like.search(part.text, begin)
             if match is not None:
                 end = next((at for at in ends if at > match.start()), len(part.text))
                 self._spans[heading] = match.end(), end

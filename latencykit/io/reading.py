@@ -117,7 +117,7 @@ def detect(source: Source, name: str | Format | None = None) -> Format:
             return entry  # it cannot be anything else
         asked.append((confidence, entry))
     sure = {entry.name for confidence, entry in asked if confidence > Confidence.GENERIC}
-    if _unquoted(source, sure, Confidence.LIKELY):
+    if _unquoted(source, sure, Confidence.LIKELY) or _below_prose(source, sure):
         return detect(source)
     if not sure:
         others = [
@@ -197,6 +197,35 @@ def _unquoted(
         if known and sure <= known:
             return True
     source.prefix, vars(source)["head"] = "", head
+    return False
+
+
+_CONTROL = re.compile(rb"[\0-\x08\x0b\x0e-\x1a]|\r(?!\n)")
+_ABOVE = 5  # lines
+_BLANK = re.compile(r"\s*")
+_PROSE = re.compile(r"\s*(?:[A-Za-z][^\n]*(?:\s\S|:)[^\n]*)?")
+_SENTENCE = re.compile(r"\s*(?:[A-Za-z']+(?: [\w',-]+){2,40} ?[:.])?\s*")
+
+
+def _below_prose(source: Source, sure: set[str]) -> bool:
+    """Leave out blank lines and sentences above a text that readers are as sure of without."""
+    head, above = source.head, source.above
+    if head.is_dir or above or "\ufffd" in head.text or _CONTROL.search(head.data):
+        return False
+    for number, line in enumerate(head.lines[:_ABOVE], 1):
+        if not (_SENTENCE if sure else _PROSE).fullmatch(line):
+            break
+        source.above = number
+        del vars(source)["head"]
+        first, prose = next(iter(source.head.lines), ""), any(map(str.strip, head.lines[:number]))
+        if (_SENTENCE if sure else _BLANK).fullmatch(first):
+            continue
+        asked = (*registry.candidates(source.head), *registry.generic_formats())
+        least = Confidence.GENERIC if prose and first[0] in "{[" else Confidence.LIKELY
+        known = {entry.name for entry in asked if _sniffed(entry, source, []) >= least}
+        if known - {"hlog"} and sure <= known:
+            return True
+    source.above, vars(source)["head"] = above, head
     return False
 
 

@@ -32,7 +32,7 @@ _MARKS: dict[str, tuple[str, ...]] = {
     "tools.hey": ("fastest:", "response-time,dns+dialup"),
     "native_json": ('{"latencykit":',),
     "tools.ab": (
-        "server software:", "this is apachebench", "starttime\tseconds", "percentage served,",
+        "concurrency level:", "this is apachebench", "starttime\tseconds", "percentage served,",
     ),
     "tools.access_log": (
         '] "', "] ", '"request_time"', "request_time=", '"duration"', r"^\d{9,11}\.\d{3} ",
@@ -104,6 +104,7 @@ _MARKS: dict[str, tuple[str, ...]] = {
     ),
     "tools.locust": (
         "request count", "# requests", "occurrences", "traceback", '"num_none_requests"', "# reqs",
+        '"avg_response_time"',
     ),
     "tools.log_processor": ("intervalpercentiles:", '"int_count"'),
     "tools.messaging": (
@@ -125,7 +126,8 @@ _MARKS: dict[str, tuple[str, ...]] = {
         "request rate: ", "done gauging", "perf_gauge::", "latency_tm9", "error_latency",
     ),
     "tools.pgbench": (
-        "transaction type:", "scaling factor:", r"^\d+ (\d|skipped|failed|serialization|deadlock)",
+        "transaction type:", "scaling factor:", "progress: ",
+        r"^\d+ (\d|skipped|failed|serialization|deadlock)",
     ),
     "tools.ping": (
         "ping ", "pinging ", "min/avg/max", "icmp_seq=", ": request=", "ioping statistics ---",
@@ -139,17 +141,21 @@ _MARKS: dict[str, tuple[str, ...]] = {
         '"machine_info"', '"benchmarks"', "mean +- std dev: ", "name (time in ",
     ),
     "tools.rally": ("percentile latency", "percentile service time"),
-    "tools.mtr": ("loss%", "owping statistics"),
-    "tools.statistics": (": p0(", "histogram (unit: ", " lat hist "),
+    "tools.mtr": ("loss%", "owping statistics", "winmtr statistics"),
+    "tools.statistics": (": p0(", ": b", "computed_quantiles", "histogram (unit: ", " lat hist "),
     "tools.redis_cli": (
-        " samples)", " total runs (avg", "max latency so far", r"^\d+ \d+ \d+\.\d\d \d+$"),
+        " samples)", " total runs (avg", "max latency so far",
+        r"^\d+[ ,]\d+[ ,]\d+\.\d\d[ ,]\d+$",
+    ),
     "tools.redis": (
-        '"run information"', "all stats", "aggregated average results", "requests completed in",
+        '"run information"', "ops/sec ", "requests completed in",
         "latency summary", "requests per second", "rps=", '","',
     ),
     "tools.siege": ("availability:", '"availability":'),
     "tools.sockperf": ("sockperf: ", "packet, txtime"),
-    "tools.sysbench": ("sysbench ", "latency histogram (values are", "threads fairness:"),
+    "tools.sysbench": (
+        "sysbench ", " thds: ", "latency histogram (values are", "threads fairness:",
+    ),
     "tools.tdigest": (r"^\0\0\0[\1\2]", "^AAAAA[QTUVgjkl]", '"centroids"'),
     "tools.two_columns": (
         r"^\s*\d{1,18}[ \t]+\d{1,15}\s*$",

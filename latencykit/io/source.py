@@ -513,6 +513,8 @@ class Source:
         Pattern of what stands before every line and is left out.
     pasted : tuple of (Pattern, bytes)
         What terminals, editors and pages add to a text, and what is read instead, see `clean`.
+    above : int
+        Number of lines above the text, which are left out.
     json : bool
         Whether JSON or the like was read of it, where a value of any type may stand anywhere.
     highest : ndarray of float64, or None
@@ -524,7 +526,7 @@ class Source:
         self.shown = without_secrets(str(path))
         self.cut = self.json = False
         self.pasted: tuple[tuple[re.Pattern[bytes], bytes], ...] = ()
-        self.prefix = ""
+        self.prefix, self.above = "", 0
         self.highest: Floats | None = None
         self.path = Path(path)
         self.file = _spooled(self) if self.shown == "-" or self.path.is_fifo() else self.path
@@ -557,6 +559,8 @@ class Source:
             if self.prefix or self.pasted:
                 lines = _BareLines(stream, self.prefix, self.pasted)
                 stream = io.BufferedReader(lines, 1 << 17)
+            for _ in range(self.above):
+                stream.readline()
             return cast("IO[bytes]", stream)
         except (CorruptInputError, MissingPackageError):
             raw.close()
@@ -651,6 +655,7 @@ class Source:
         self, line: int | None, seen: str, expected: str = "", hint: str = ""
     ) -> CorruptInputError:
         """Return the error that names this source, in one line whatever is quoted in it."""
+        line = None if line is None else line + self.above
         return CorruptInputError(
             self.shown, line, printable(seen, _LONG), printable(expected, _LONG), hint
         )
@@ -739,18 +744,11 @@ class DocumentSource(Source):
         vars(self).update(vars(source), packing=None, size=len(data), is_dir=False)
         vars(self).pop("head", None)
         self._data = data
-        self._lines_before = lines_before + vars(source).get("_lines_before", 0)
+        self.above += lines_before
 
     def open(self) -> IO[bytes]:
         """Open the document's bytes."""
         return io.BytesIO(self._data)
-
-    def corrupt(
-        self, line: int | None, seen: str, expected: str = "", hint: str = ""
-    ) -> CorruptInputError:
-        """Return the error that names the file and its line."""
-        at = None if line is None else line + self._lines_before
-        return super().corrupt(at, seen, expected, hint)
 
 
 def _spooled(source: Source) -> Path:

@@ -77,7 +77,7 @@ def line_prefixes(text: str) -> Iterator[str]:
 # What follows a table without a blank line: the end of a page's block, a prompt of a copied
 # terminal, the next heading; and a rule, which some tables contain.
 _CLOSING = (
-    r"[ \t]*(?:```|~~~|</?[a-z]|\{%)|(?:[\w.-]+@\S[^\n]{0,80}?[$#%>❯]|[$❯])(?: |$)"
+    r"[ \t]*(?:```|~~~|</?[a-z]|\{%)|(?:[\w.-]+@\S[^\n]{0,80}?[$#%>❯]|[$❯+])(?: |$)"
     r"|[A-Z][a-z]+(?: [a-z]+){0,4}:[ \t]*$"
 )
 _END = re.compile(_CLOSING)

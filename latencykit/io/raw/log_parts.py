@@ -47,6 +47,10 @@ def hint_of(lines: Sequence[str]) -> str:
     if latency:
         unit = "" if latency[-1].isalpha() or "latency" not in found else f" {option('unit')} s"
         pattern = "^" + "".join(f".*?{piece}" for piece in pieces)
+        given = [line for line in lines[:_TRIED] if line.strip()]
+        matched = rows_of(re.compile(_linear(pieces), re.MULTILINE), "\n".join(given))
+        if len(matched) < min(3, len(given) / 2) or given[0].lstrip()[:1] in "{[<":
+            return ""  # a report, no log
         return f"{seen}: try {option('pattern')} '{pattern}'{unit}"
     return f"{seen}, but no latency; {option('pattern')} states where one is" * ("end" in found)
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from latencykit.io.text_reports import Section
 
 _BANNER = re.compile(r"^This is ApacheBench, Version", re.MULTILINE)
-_SERVER = re.compile(r"^Server Software:", re.MULTILINE)
+_SERVER = re.compile(r"^(?:Server Software|\AConcurrency Level):", re.MULTILINE)
 _TABLE = re.compile(
     r"^Connection Times \(ms\)[^\n]*\n\s*min\s+(mean\[\+/-sd\]\s+median|avg)\s+max\s*\n",
     re.MULTILINE,
@@ -51,8 +51,9 @@ def sniff_text(head: Head) -> Confidence:
     return certain(
         _BANNER.search(text)
         or (
-            (_SERVER.search(text) and "Concurrency Level:" in text)
+            re.search(r"^Concurrency Level:", text, re.MULTILINE)
             and "Time taken for tests:" in text
+            and "Complete requests:" in text
         )
     )
 
@@ -100,7 +101,7 @@ def _report(part: Section) -> Data:
     mean = fact(text, r"^Time per request:\s+([\d.]+) \[ms\] \(mean\)", float)
     if mean is not None and ("mean" not in stats or abs(mean - stats["mean"]) <= 1.0):
         stats["mean"] = mean  # concurrency x time / requests: the same, with three decimals
-    title = _SPREAD.search(text)
+    title = _SPREAD.search(text, text.index("Complete requests:"))
     points: dict[float, float] = {}
     if title:
         end = re.compile(r"^[ \t]*$|\Z", re.MULTILINE).search(text, title.end())

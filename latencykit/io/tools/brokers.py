@@ -10,6 +10,7 @@ import re
 
 from latencykit.core.run import Run
 from latencykit.io.build import data_from_points, unit_in
+from latencykit.io.declared import TRUNCATED
 from latencykit.io.source import Format, ReadOptions, Series, Source
 from latencykit.io.text_reports import fact, has_match, plain
 
@@ -20,8 +21,9 @@ _KAFKA = re.compile(
 )
 _CUT = "EndToEndLatency cuts its percentiles to whole milliseconds"
 _INTERVAL = re.compile(
-    r"^(\d{1,18}) records sent, [\d.]{1,20} records/sec \([^)\n]{1,40}\), ([\d.]{1,20}) ms avg"
-    r" latency, ([\d.]{1,20}) ms max latency((?:, [\d.]{1,20} ms [\d.]{1,9}th)*)\.[ \t]*$",
+    r"^(?:\[[^\]\n]{1,60}\] )?(\d{1,18}) ((?:steady state )?)records sent, [\d.]{1,20} records/sec"
+    r" \([^)\n]{1,40}\), ([\d.]{1,20}) ms avg latency, ([\d.]{1,20}) (?:ms )?max latency"
+    r"((?:, [\d.]{1,20} ms [\d.]{1,9}th)*)\.[ \t]*$",
     re.MULTILINE,
 )
 _RABBIT = re.compile(
@@ -59,11 +61,16 @@ def read_kafka(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
 def read_intervals(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
     """Read the mean and the maximum of every interval, or the line of the run, if it is there."""
     run = Run(tool="Kafka ProducerPerformance", unit="ms", unit_from="file")
-    rows = _INTERVAL.findall(plain(source.text()))
-    totals = [row for row in rows if row[3]]
-    for number, (count, mean, top, cells) in enumerate(totals or rows, 1):
+    text = plain(source.text())
+    rows, last = _INTERVAL.findall(text), text.rstrip().rpartition("\n")[2]
+    if " records sent" in last and not _INTERVAL.match(last):
+        run = run.with_notes(TRUNCATED)
+    totals = [row for row in rows if row[4]]
+    single = sum(not row[1] for row in totals) == 1
+    for number, (count, kind, mean, top, cells) in enumerate(totals or rows, 1):
         points = {float(p): value for value, p in re.findall(r", ([\d.]++) ms ([\d.]++)th", cells)}
-        name = f"{'run' if totals else 'interval'} {number}"
+        name = "" if single else f"{'run' if totals else 'interval'} {number}"
+        name = kind.strip() or name
         yield name, data_from_points(points, int(count), {"mean": mean, "max": top}, run, "ms")
 
 
@@ -102,7 +109,7 @@ FORMATS = (
     ),
     Format(
         "kafka-intervals", "kafka-producer-perf-test (intervals)", "summary", (".txt",),
-        has_match(_INTERVAL, without=r" ms max latency, [\d.]+ ms 50th"), read_intervals, unit="ms",
+        has_match(_INTERVAL), read_intervals, unit="ms",
         example="timeout 60 kafka-producer-perf-test.sh --topic test … > out.txt",
     ),
     Format(

@@ -25,17 +25,17 @@ _BEGIN = (  # the first line may be missing
     r"^[ \t]*[Ss]ummary:[ \t]*$"
     r"|\A\s*+(?:(?![Ss]ummary:)[^\n]{0,400}\n\s*+){0,3}?Total:[ \t]+[\d.]+ secs"
 )
+_HEADING = (
+    r"^[ \t]*(?:Response time|Latency) (?:histogram|distribution)(?: \([^)\n]*only\))?:[ \t]*$"
+)
 _FLAG = r" -{}[ =]?(\d+(?:\.\d+)?)"
 _UNFINISHED = re.compile(r"aborted due to deadline", re.IGNORECASE)
 _HEADER = "response-time,DNS+dialup,DNS,Request-write,Response-delay,Response-read"
 
 
-def is_report(text: str, *distributions: str) -> bool:
-    """True if text has the summary, the histogram, and percentiles under one of these headings."""
-    headings = ("Response time histogram", f"(?:{'|'.join(distributions)})")
-    only = r"(?: \([^)\n]*only\))?"
-    found = [re.search(rf"^[ \t]*{name}{only}:[ \t]*$", text, re.MULTILINE) for name in headings]
-    found.append(re.search(_BEGIN, text, re.MULTILINE))
+def is_report(text: str) -> bool:
+    """True if text has the summary, and the histogram or percentiles."""
+    found = [re.search(pattern, text, re.MULTILINE) for pattern in (_BEGIN, _HEADING)]
     return all(found) and "Fastest:" in text
 
 
@@ -43,13 +43,16 @@ def sniff_text(head: Head) -> Confidence:
     """Recognise the headings; the reports of oha and ghz have others."""
     text = plain(head.text)
     other = "Success rate:" in text or re.search(r"^[ \t]*Count:\s+\d", text, re.MULTILINE)
-    return certain(is_report(text, "Latency distribution") and not other)
+    return certain(is_report(text) and not other)
 
 
 def evenly(report: Report) -> Report:
     """Compute the marks anew, where they lead from the fastest request to the slowest."""
     late = sum(n for text, n in report.errors.items() if _UNFINISHED.search(text))
     run = report.run.replace(failed=report.run.failed - late, unfinished=late)
+    if report.count is None and run.achieved and run.duration:  # of all, which failed, too
+        answered = round(run.achieved * run.duration) - sum(report.errors.values())
+        report = replace(report, count=answered)
     if "(2xx only)" in report.text:  # of the percentiles and buckets, not of the statistics
         failed = report.mixed
         stats = {"max": report.edges[-1]} if failed and report.edges else report.stats

@@ -353,6 +353,8 @@ def _table(lines: list[str], begin: int, heading: re.Match[str]) -> list[_Line]:
         if match is not None or not gap:
             table.append((number + 1, line, match))
             gap = False
+    while table and table[-1][2] is None and not re.search(r"\d", table[-1][1]):
+        table.pop()  # words below the rows
     return table
 
 

@@ -22,7 +22,7 @@ from latencykit.errors import InvalidArgumentError
 from latencykit.io import build, json_text
 from latencykit.io.rows import CUT_LINE
 from latencykit.io.source import Format
-from latencykit.io.text_reports import below, certain, has_match, plain, text_of_run
+from latencykit.io.text_reports import below, certain, has_json_keys, has_match, plain, text_of_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -332,6 +332,23 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
     return _aggregate_first(series)
 
 
+def read_page(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+    """Read what the page of a running test asks for: a median, a mean and both ends."""
+    series: dict[str, Data] = {}
+    for row in json_text.entry(json_text.load(source), "stats", source, list):
+        if row.get("num_requests"):
+            keys = {"mean": "avg_response_time", "min": "min_response_time"}
+            stats = {name: row.get(key) for name, key in keys.items()}
+            stats["max"] = row.get("max_response_time")
+            points = {50.0: build.nanoseconds(row["median_response_time"], "ms")}
+            numbers = int(row["num_requests"]), int(row.get("num_failures") or 0)
+            name = " ".join(filter(None, (row.get("method"), str(row.get("name")))))
+            rate = row.get("total_rps")
+            ends = build.in_nanoseconds(stats, "ms")
+            series[name] = _of_good(*numbers, points, ends, rate, _RUN)
+    return _aggregate_first(series)
+
+
 _COMMAND = "locust --headless --csv NAME   # writes NAME"
 FORMATS = (
     Format(
@@ -350,6 +367,11 @@ FORMATS = (
         "locust-json", "Locust (JSON)", "histogram", (".json", ".txt"),
         has_match(_JSON, '"response_times"'), read_json,
         unit="ms", example="locust --headless --json > out.json",
+    ),
+    Format(
+        "locust-page", "Locust (/stats/requests)", "summary", (".json",),
+        has_json_keys(("median_response_time", "num_requests", "avg_response_time")), read_page,
+        unit="ms", example="curl HOST:8089/stats/requests > requests.json",
     ),
     Format(
         "locust", "Locust (text)", "histogram", (".txt",),

@@ -1,4 +1,4 @@
-"""mtr's report and owping's: one series per hop, or per direction. What was lost is a timeout."""
+"""mtr, WinMTR and owping: one series per hop, or per direction. What was lost is a timeout."""
 
 from __future__ import annotations
 
@@ -21,17 +21,27 @@ _ROW = (
     r"^ *\d+\.(?:\|--)? (?P<name>\S.{0,200}?) +(?P<lost>[\d.]+)%? +(?P<count>\d+) +[\d.]+"
     r" +(?P<mean>[\d.]+) +(?P<min>[\d.]+) +(?P<max>[\d.]+) +(?P<std>[\d.]+)"
 )
+_WHOLE = "WinMTR measures in whole milliseconds"
+_CSV = (  # with the columns of the usual header
+    r"^MTR[^,\n]{0,40},\d+,[^,\n]*,[^,\n]*,\d+,(?P<name>[^,\n]{1,200}),(?P<lost>[\d.]+),"
+    r"(?P<count>\d+),\d*,[\d.]+,(?P<mean>[\d.]+),(?P<min>[\d.]+),(?P<max>[\d.]+),(?P<std>[\d.]+)"
+)
+_WINMTR = (
+    r"^\| *(?P<name>\S[^|\n]{0,200}?) +- +(?P<lost>\d+) \| +(?P<count>\d+) \| +\d+ \|"
+    r" +(?P<min>\d+) \| +(?P<mean>\d+) \| +(?P<max>\d+) \| +\d+ \|"
+)
 _OWPING = (
     r"^--- owping statistics from (?P<name>\S{1,80} to \S{1,80}) ---\n(?:[\w(][^\n]*\n){0,4}?"
     r"(?P<count>\d+) sent, \d+ lost \((?P<lost>[\d.]+)%\)[^\n]*\n"
     r"one-way delay min/median/max = (?P<min>-?[\d.]+)/(?P<median>-?[\d.]+)/(?P<max>-?[\d.]+) ms"
+    r"(?:(?:[^\n]*\n){2}Percentiles:(?P<points>(?:\n\s+[\d.]+: -?[\d.]+ ms)+))?"
 )
 _KEYS = {"mean": "Avg", "min": "Best", "max": "Wrst", "std": "StDev"}
 
 
 def _median(report: Report) -> Report:
     stats = dict(report.stats)
-    return replace(report, points={50.0: stats.pop("median")}, stats=stats)
+    return replace(report, points={**report.points, 50.0: stats.pop("median")}, stats=stats)
 
 
 def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
@@ -55,12 +65,24 @@ FORMATS = (
         example="mtr --report-wide -c 100 HOST > mtr.txt",
     ),
     Format(
+        "mtr-csv", "mtr (CSV)", "summary", (".csv",),
+        has_match(r",Loss%,Snt, ,Last,Avg,Best,Wrst,StDev"),
+        Lines(run=_RUN, row=_CSV, unit="ms"), unit="ms", example="mtr --csv -c 100 HOST > mtr.csv",
+    ),
+    Format(
+        "winmtr", "WinMTR (text)", "summary", (".txt",), has_match(r"WinMTR statistics", _WINMTR),
+        Lines(run=_RUN.replace(tool="WinMTR", notes=(_WHOLE,)), row=_WINMTR, unit="ms"), unit="ms",
+        example="Export TEXT   # as out.txt",
+    ),
+    Format(
         "mtr-json", "mtr (JSON)", "summary", (".json",), has_json_keys(("hubs", "Loss%", "Snt")),
         read_json, unit="ms", example="mtr --json -c 100 HOST > mtr.json",
     ),
     Format(
         "owping", "owping (text)", "summary", (".txt",), has_match(_OWPING),
-        Lines(run=_RUN.replace(tool="owping"), row=_OWPING, unit="ms", finish=_median), unit="ms",
-        example="owping -c 100 HOST > owping.txt",
+        Lines(
+            run=_RUN.replace(tool="owping"), row=_OWPING, unit="ms",
+            pair=r"([\d.]+): (-?[\d.]+) ms", finish=_median,
+        ), unit="ms", example="owping -c 100 HOST > owping.txt",
     ),
 )  # fmt: skip

@@ -252,9 +252,10 @@ def read_debug(source: Source, options: ReadOptions) -> dict[str, Data]:
 
 def _printed(source: Source) -> Iterator[JSONObject]:
     """Metrics as text, in the form of `_plain`; exponential buckets are not printed so."""
-    for block in plain(source.text()).split("Descriptor:")[1:]:
+    for block in plain(source.text()).split("Descriptor:"):  # of the first, the name may be cut
         head, *points = re.split(r"^HistogramDataPoints #\d+", block, flags=re.MULTILINE)
-        facts = {name.lower(): value for name, value in _FACT.findall(head)}
+        found = {name.lower(): value for name, value in _FACT.findall(head)}
+        facts = {"name": "histogram"} | found
         listed = []
         for point in points:
             labels, _, body = point.partition("StartTimestamp:")

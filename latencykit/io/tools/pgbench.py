@@ -15,6 +15,7 @@ import numpy as np
 from latencykit._text import format_items
 from latencykit.core.run import Run
 from latencykit.io.build import data_from_points, outcome_codes, samples_of
+from latencykit.io.declared import Lines
 from latencykit.io.rows import CUT_LINE, RowLayout, read_table
 from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Source
 from latencykit.io.text_reports import certain, fact, has_match, text_of_run
@@ -158,7 +159,17 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
     return {"": data_from_points({}, count, stats, run, "ms")}
 
 
+_PROGRESS = (
+    r"^progress: (?P<name>[\d.]{1,20} s), (?P<achieved>(?!0\.0 )[\d.]+) tps,"
+    r" lat (?P<mean>[\d.]+) ms(?: stddev (?P<std>[\d.]+))?"
+)
 FORMATS = (
+    Format(
+        "pgbench-progress", "pgbench (progress only)", "summary", (".txt",),
+        has_match(_PROGRESS, without=r"^latency average"),
+        Lines(run=Run(tool="pgbench", unit="ms", notes=(_HINT,)), row=_PROGRESS, unit="ms"),
+        unit="ms", example="pgbench -P 1 -T 60 DB 2> out.txt   # and Ctrl-C",
+    ),
     Format(
         "pgbench-log", "pgbench's transaction log", "samples", (".log", ".txt"), sniff_log,
         read_log, unit="us", example="pgbench -l -R 1000 -T 60 DB   # writes pgbench_log.PID",

@@ -261,7 +261,7 @@ def _families_of(source: Source, options: ReadOptions) -> _Families:
     types = stated["TYPE"]
     families: dict[str, dict[Labels, _Metric]] = {}
     source.clean(commands=True)
-    lines = source.text().split("\n")
+    lines = source.text().rstrip().split("\n")
     for number, line in enumerate(lines, 1):
         if line.startswith("#"):
             words = line.split()
@@ -270,8 +270,8 @@ def _families_of(source: Source, options: ReadOptions) -> _Families:
                 stated[words[1]][words[2]] = text
             continue
         row = _LINE.match(line.rstrip("\r"))
-        if not line.strip() or (number == len(lines) and _LINE.match(line) is None):
-            continue  # blank, or the truncated last line
+        if row is None and (not line.strip() or number == len(lines) or not families):
+            continue  # blank, the truncated last line, or words above the first sample
         if row is None:
             seen = f"not a valid sample: {printable(line)!r}"
             options.refuse(source, number, seen, "name{labels} value")
@@ -330,15 +330,19 @@ def _data(metric: _Metric, run: Run, source: Source) -> Data | None:
             run = run.with_notes(f"{outside} below 0 or not a number left out")
         stats = {"mean": mean} if number == 0 else {}
         return build.data_from_buckets(low, high, np.rint(counts), run, stats=stats)
+    if metric.edges and math.isnan(count) and math.inf not in metric.edges:
+        run = run.with_notes("the buckets have no +Inf: slower requests may be missing")
     if metric.edges and math.isnan(count):
         return _of_rates(metric.edges, run, source, metric.line)
     if metric.edges:
         return _from_cumulative(metric.edges, count, mean, run, source, metric.line)
-    if not count > 0 or (mean is None and not metric.quantiles):
+    points = {p: value for p, value in metric.quantiles.items() if math.isfinite(value)}
+    if not (count > 0 or (math.isnan(count) and points)) or (mean is None and not points):
         return None
     window = "quantiles are the client's own, over its sliding window"
-    run = run.with_notes(window if metric.quantiles else _NO_DISTRIBUTION)
-    return build.data_from_points(metric.quantiles, int(count), {"mean": mean}, run, run.unit)
+    run = run.with_notes(window if points else _NO_DISTRIBUTION)
+    number = None if math.isnan(count) else int(count)
+    return build.data_from_points(points, number, {"mean": mean}, run, run.unit)
 
 
 def _from_cumulative(

@@ -355,7 +355,7 @@ FORMATS = (
     ),
     Format(
         "memtier", "memtier_benchmark (text)", "histogram", (".txt",),
-        has_match(r"^ALL STATS$|^AGGREGATED AVERAGE RESULTS", "Ops/sec"), read_memtier_text,
+        has_match(r"^Type +Ops/sec "), read_memtier_text,
         unit="ms", example="memtier_benchmark > out.txt",
     ),
     Format(

@@ -9,8 +9,8 @@ from latencykit.io.text_reports import has_match
 
 _RUN = Run(tool="redis-cli", loop="closed", measure="service", corrected="none", unit="ms")
 _ROW = (  # without its words where the output is not a terminal
-    r"(?:min: )?(?P<min>[\d.]{1,12}),? (?:max: )?(?P<max>[\d.]{1,12}),? (?:avg: )?"
-    r"(?P<mean>\d{1,9}\.\d+) \(?(?P<count>\d{1,18})(?: samples\))?"
+    r"(?:min: )?(?P<min>[\d.]{1,12})[ ,]{1,2}(?:max: )?(?P<max>[\d.]{1,12})[ ,]{1,2}(?:avg: )?"
+    r"(?P<mean>\d{1,9}\.\d+)[ ,]\(?(?P<count>\d{1,18})(?: samples\))?"
     r"(?P<points>(?:, p[\d.]+: [\d.]+)*)(?:\n? -- (?P<name>[\d.]+ seconds range))?"
 )
 _INTRINSIC = Text(
@@ -25,7 +25,7 @@ FORMATS = (
         "redis-cli", "redis-cli --latency", "summary", (".txt",),
         has_match(
             r"min: [\d.]{1,12}, max: [\d.]+, avg: [\d.]+ \(\d+ samples\)|^ -- [\d.]+ seconds range$"
-            r"|\A\d+ \d+ \d+\.\d\d \d+\n?\Z"
+            r"|\A\d+[ ,]\d+[ ,]\d+\.\d\d[ ,]\d+\s*\Z"
         ),
         Lines(run=_RUN, row=_ROW, unit="ms"), unit="ms", example="redis-cli --latency > out.txt",
     ),

@@ -7,15 +7,20 @@ import re
 import numpy as np
 
 from latencykit.core.run import Run
+from latencykit.io import json_text
 from latencykit.io.build import data_from_buckets, distinct, unit_in
 from latencykit.io.declared import Lines, as_it_is, in_ns, report_of
 from latencykit.io.source import Data, Format, ReadOptions, Series, Source
-from latencykit.io.text_reports import has_match, plain
+from latencykit.io.text_reports import has_json_keys, has_match, plain
 
-# Percentiles of the last interval, and of the time since the start, which are taken.
+# Of the last interval, and of the time since the start, which are taken; all in ms.
+_TIMED = r"\S{1,400}(?:_(?:ms|time)|[._]latency)"
+_ENVOY_RUN = Run(tool="Envoy", unit="ms", notes=("percentiles since the start, interpolated",))
+_ENVOY_BUCKETS = re.compile(rf"^({_TIMED}):((?: B[\d.e+]+\(\d+,\d+\))+)[ \t]*$", re.MULTILINE)
 _ENVOY = (
-    r"^(?P<name>\S{1,400}_(?:ms|time)): P0\([^,\n]{1,30},(?P<min>[\d.]+)\)(?P<points>(?: P[\d.]+"
-    r"\([^,\n]{1,30},[\d.]+\))*?) P100\([^,\n]{1,30},(?P<max>[\d.]+)\)"
+    rf"^(?P<name>{_TIMED}):"
+    r" P0\([^,\n]{1,30},(?P<min>[\d.]+)\)(?P<points>(?: P[\d.]+\([^,\n]{1,30},[\d.]+\))*?)"
+    r" P100\([^,\n]{1,30},(?P<max>[\d.]+)\)"
 )
 _GRPC = re.compile(
     r"^Histogram \(unit: (\S{1,5})\)\s+Count: \d+ +Min: +[\d.]+ +Max: +([\d.]+) +Avg: +([\d.]+)$"
@@ -28,6 +33,30 @@ _ELBENCHO = re.compile(
     r"(?: *(?P=name) lat % us[^\n]*\n)? *(?P=name) lat hist +: \[ ((?:[\d.]+: \d+(?:, )?)+) \]",
     re.MULTILINE,
 )
+
+
+def read_buckets(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
+    """Read Envoy's buckets by their upper edges; counts that never fall are cumulative."""
+    for name, body in _ENVOY_BUCKETS.findall(plain(source.text())):
+        rows = np.array(re.findall(r"B([\d.e+]+)\(\d+,(\d+)\)", body), np.float64)
+        counts = np.diff(rows[:, 1], prepend=0.0)
+        counts = counts if (counts >= 0).all() else rows[:, 1]
+        if counts.any():
+            low = np.concatenate([[0.0], rows[:-1, 0]])
+            yield name, data_from_buckets(low, rows[:, 0], counts, _ENVOY_RUN.replace(notes=()))
+
+
+def read_quantiles(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
+    """Read Envoy's JSON: quantiles by the position of their level."""
+    stats = json_text.entry(json_text.load(source), "stats", source, list)
+    for part in (row["histograms"] for row in stats if "histograms" in row):
+        for row in part.get("computed_quantiles", ()):
+            values = [value.get("cumulative") for value in row.get("values", ())]
+            if re.fullmatch(_TIMED, row.get("name", "")) and None not in values:
+                levels = zip(part["supported_quantiles"], values, strict=False)
+                points = {level: in_ns(value, "ms") for level, value in levels}
+                ends = {"min": points.pop(0.0, None), "max": points.pop(100.0, None)}
+                yield row["name"], report_of(ends, _ENVOY_RUN, as_it_is, points=points)
 
 
 def read_grpc(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
@@ -68,12 +97,20 @@ FORMATS = (
     Format(
         "envoy-stats", "Envoy's /stats", "summary", (".txt",), has_match(_ENVOY),
         Lines(
-            run=Run(
-                tool="Envoy", unit="ms", notes=("percentiles since the start, interpolated",)
-            ),
-            row=_ENVOY, unit="ms", pair=r"P([\d.]+)\([^,]*,([\d.]+)\)", cumulative=True,
+            run=_ENVOY_RUN, row=_ENVOY, unit="ms", pair=r"P([\d.]+)\([^,]*,([\d.]+)\)",
+            cumulative=True,
         ),
         unit="ms", example="curl -s HOST:15000/stats > stats.txt",
+    ),
+    Format(
+        "envoy-buckets", "Envoy's /stats (buckets)", "histogram", (".txt",),
+        has_match(_ENVOY_BUCKETS), read_buckets, unit="ms",
+        example="curl -s HOST:15000/stats?histogram_buckets=cumulative > stats.txt",
+    ),
+    Format(
+        "envoy-json", "Envoy's /stats (JSON)", "summary", (".json",),
+        has_json_keys(("supported_quantiles", "computed_quantiles")), read_quantiles, unit="ms",
+        example="curl -s HOST:15000/stats?format=json&usedonly > stats.json",
     ),
     Format(
         "grpc-go", "grpc-go's benchmark", "histogram", (".txt",), has_match(_GRPC), read_grpc,

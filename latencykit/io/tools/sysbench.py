@@ -14,19 +14,25 @@ import numpy as np
 
 from latencykit.core.run import Run
 from latencykit.io import build
+from latencykit.io.declared import Lines
 from latencykit.io.source import Data, Format, ReadOptions, Source
 from latencykit.io.text_reports import fact, has_match, text_of_run
 
 _ROW = re.compile(r"^[ \t]*(\d+\.\d+)\s+\|[* ]*\s(\d+)\s*$", re.MULTILINE)
 _STEP = math.log(100_000 / 0.001) / 1023
-_STATS = re.compile(r"^[ \t]+(min|avg|max|sum):\s+([\d.]+) *+(?:ms)?[ \t]*+$", re.MULTILINE)
+_STATS = re.compile(r"^[ \t]*(min|avg|max|sum):\s+([\d.]+) *+(?:ms)?[ \t]*+$", re.MULTILINE)
 _PERCENTILE = re.compile(
-    r"^[ \t]+(?:approx\.\s+)?([\d.]+)(?:th|st|nd|rd)? percentile:\s+([\d.]+) *+(?:ms)?[ \t]*+$",
+    r"^[ \t]*(?:approx\.\s+)?([\d.]+)(?:th|st|nd|rd)? percentile:\s+([\d.]+) *+(?:ms)?[ \t]*+$",
     re.MULTILINE,
 )
 _BEGIN = (
     r"^(?:.*\b)?sysbench v?\d|^Running the test with|^(?:SQL|OLTP test|General) statistics:"
     "|^CPU speed:|^Test execution summary:"
+)
+_CUT = "the histogram's first rows are cut off: it is left out"
+_INTERVAL = (
+    r"^\[ *(?P<name>\d+s) ?\] thds: (?P<connections>\d+) tps: "
+    r"(?P<achieved>(?!0\.00 )[\d.]+) [^\n]{0,200}?lat \(ms,(?P<points>[\d.]+%\): [\d.]+)"
 )
 _HINT = "run sysbench with --histogram=on for the distribution"
 
@@ -58,6 +64,8 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG0
     if not rows:
         return {"": build.data_from_points(points, count, stats, run.with_notes(_HINT), "ms")}
     middle, counts = np.array([float(row[0]) for row in rows]), np.array([int(r[1]) for r in rows])
+    if int(counts.sum()) < count and not re.search(r"^Latency histogram", text, re.MULTILINE):
+        return {"": build.data_from_points(points, count, stats, run.with_notes(_CUT), "ms")}
     if int(counts.sum()) != count:
         seen = f"the histogram contains {int(counts.sum())} events, the statistics {count}"
         raise source.corrupt(None, seen, "equal numbers")
@@ -69,6 +77,14 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG0
 
 
 FORMATS = (
+    Format(
+        "sysbench-intervals", "sysbench (intervals only)", "summary", (".txt",),
+        has_match(_INTERVAL, without="General statistics:"),
+        Lines(
+            run=Run(tool="sysbench", unit="ms"), row=_INTERVAL, unit="ms",
+            pair=r"([\d.]+)%\): ([\d.]+)",
+        ), unit="ms", example="sysbench --report-interval=1 … > out.txt   # and Ctrl-C",
+    ),
     Format(
         "sysbench", "sysbench (text)", "histogram", (".txt",),
         has_match(

@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 
     from latencykit.io.source import Data, Head, ReadOptions, Source
 
-_LINE = re.compile(r"^\[([^\]]+)\], ?([^,\n]+), ?(\S+) *$", re.MULTILINE)
+_LINE = re.compile(r"^ *\[([^\]]+)\], ?([^,\n]+), ?(\S+) *$", re.MULTILINE)
 _RAW = re.compile(rb"^([A-Za-z][\w-]*),(\d{12,14}),(-?\d{1,18})\r?$", re.MULTILINE)
 _NOT_RAW = re.compile(rb"^[A-Z][\w-]*,\d{12,14},(?!-?\d{1,18}\r?$)[^\n]*\n", re.MULTILINE)
 _RAW_HEADER = "latency raw data: op, timestamp(ms), latency(us)"
 _OVERALL = r"\[OVERALL\], ?RunTime\(ms\),"
 _BEGIN = r"^(?:Command line:|\[OVERALL\],)"
-_CLOSING = r"^\[\w[\w-]*\], ?\S*Latency\([mu]s\), "
+_CLOSING = r"^ *\[\w[\w-]*\], ?\S*Latency\([mu]s\), "
 _PERCENTILE = re.compile(r"([\d.]+)(?:st|nd|rd|th)?PercentileLatency\(([mu]s)\)|p([\d.]+)")
 _STATS = {
     "AverageLatency(us)": "mean", "MinLatency(us)": "min", "MaxLatency(us)": "max",
