@@ -18,7 +18,7 @@ RAW = DATA / "hlog/hdrhistogram-java-ctrlz-a/uncorrected.hlog"
 SCHEDULED = DATA / "hlog/hdrhistogram-java-ctrlz-a/scheduled.hlog"
 TAGGED = DATA / "hlog/hdrhistogram-java-tags-basetime/log.hlog"
 WRK2 = DATA / "formats/wrk2/ctrlz/stdout.txt"
-MEANS = next((DATA / "formats/go-bench").rglob("*.txt"))
+MEANS = DATA / "formats/go-bench/default/stdout.txt"
 
 
 @pytest.fixture(scope="module")
