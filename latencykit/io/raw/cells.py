@@ -33,57 +33,40 @@ and grouped digits; with a decimal comma; ``1,234`` throughout, which may be eit
 
 _GROUP = r"[ '’_\u00a0\u202f]"
 _EXPONENT = r"(?:[eE][-+]?\d+)?"
-_COMMA = re.compile(
-    rf"\d{{1,3}}(?:\.\d{{3}})+,\d*|\d{{1,3}}(?:\.\d{{3}}){{2,}}|\d{{1,3}}(?:{_GROUP}\d{{3}})+,\d*"
-    rf"|(?:0\d*|\d{{4,}})?,\d+{_EXPONENT}|\d{{1,3}},(?:\d{{1,2}}|\d{{4,}})?{_EXPONENT}"
-    r"|\d{1,3},\d{3}[eE][-+]?\d+"
-)
-_GROUPED = re.compile(
-    rf"\d{{1,3}}(?:,\d{{3}})+\.\d*|\d{{1,3}}(?:,\d{{3}}){{2,}}|\d{{1,3}}(?:{_GROUP}\d{{3}})+\.\d*"
-)
-_EITHER_GROUP = re.compile(rf"\d{{1,3}}(?:{_GROUP}\d{{3}})+")
-_UNCLEAR = re.compile(r"[1-9]\d{0,2},\d{3}")
-_POINT = re.compile(rf"\d*\.\d*{_EXPONENT}")
-_UNCLEAR_POINT = re.compile(r"[1-9]\d{0,2}\.\d{3}")
-_WHOLE = re.compile(rf"\d+{_EXPONENT}")
-_GERMAN = re.compile(
-    rf"[-+]?(?:\d{{1,3}}(?:\.\d{{3}})+|\d{{1,3}}(?:{_GROUP}\d{{3}})+|\d*)(?:,\d*)?{_EXPONENT}"
-)
-_ENGLISH = re.compile(
-    rf"[-+]?(?:\d{{1,3}}(?:,\d{{3}})+|\d{{1,3}}(?:{_GROUP}\d{{3}})+|\d*)(?:\.\d*)?{_EXPONENT}"
-)
+_SPACED = rf"[1-9]\d{{0,2}}(?:{_GROUP}\d{{3}})+"
+_ENGLISH = re.compile(rf"[-+]?(?:[1-9]\d{{0,2}}(?:,\d{{3}})+|{_SPACED}|\d*)(?:\.\d*)?{_EXPONENT}")
+_GERMAN = re.compile(rf"[-+]?(?:[1-9]\d{{0,2}}(?:\.\d{{3}})+|{_SPACED}|\d*)(?:,\d*)?{_EXPONENT}")
 _LOCAL = re.compile(rf"\d,|,\d|\d{_GROUP}\d")
+_GROUPS = re.compile(rf",|\d{_GROUP}\d")
 _LONGEST = 60
 
 
-def _kind(cell: str) -> str:
-    bare = cell.strip().lstrip("+-")
+def _readings(cell: str) -> tuple[bool, bool]:
+    """Whether a text is a number with a decimal point, and one with a decimal comma."""
+    bare = cell.strip()
     if len(bare) > _LONGEST or not any(digit.isdigit() for digit in bare):
-        return ""
-    for kind, pattern in (
-        ("whole", _WHOLE), ("unclear", _UNCLEAR), ("unclear point", _UNCLEAR_POINT),
-        ("comma", _COMMA), ("grouped", _GROUPED),
-        ("point", _POINT), ("spaced", _EITHER_GROUP),
-    ):  # fmt: skip
-        if pattern.fullmatch(bare):
-            return kind
-    return ""
+        return False, False
+    return _ENGLISH.fullmatch(bare) is not None, _GERMAN.fullmatch(bare) is not None
 
 
 def style_of(cells: Iterable[str]) -> Style | None:
     """Return how the numbers of a column are written; None where most cells are not numbers."""
-    kinds = [_kind(cell) for cell in cells if cell.strip()]
-    seen = set(kinds)
-    if kinds.count("") * 2 >= len(kinds):
+    texts = [cell for cell in cells if cell.strip()]
+    readings = list(map(_readings, texts))
+    if readings.count((False, False)) * 2 >= len(readings):
         return None
-    comma, point = "comma" in seen, bool(seen & {"grouped", "point"})
-    if (comma and point) or ({"unclear", "unclear point"} <= seen and not (comma or point)):
+    either = [text for text, both in zip(texts, readings, strict=True) if all(both)]
+    comma, point = (False, True) in readings, (True, False) in readings
+    unclear = any("," in text for text in either)
+    if (comma and point) or (unclear and not (comma or point) and any("." in t for t in either)):
         return "mixed"
     if comma:
         return "comma"
+    numbers = [text for text, (english, _) in zip(texts, readings, strict=True) if english]
+    grouped = any(map(_GROUPS.search, numbers))
     if point:
-        return "grouped" if seen & {"grouped", "unclear", "spaced"} else "point"
-    return "unclear" if "unclear" in seen else "grouped" if "spaced" in seen else "plain"
+        return "grouped" if grouped else "point"
+    return "unclear" if unclear else "grouped" if grouped else "plain"
 
 
 def styles_of(columns: Mapping[str, Iterable[str]]) -> tuple[dict[str, Style], list[str]]:
@@ -108,11 +91,7 @@ def styles_of(columns: Mapping[str, Iterable[str]]) -> tuple[dict[str, Style], l
         if style == "unclear" and len(clear) == 1:
             styles[name] = "comma" if clear == {"comma"} else "grouped"
             decided.append(name)
-        elif (
-            style == "plain"
-            and clear == {"comma"}
-            and any(_kind(cell) == "unclear point" for cell in kept[name])
-        ):
+        elif style == "plain" and clear == {"comma"} and any("." in cell for cell in kept[name]):
             styles[name] = "comma"
             decided.append(name)
     return styles, decided
