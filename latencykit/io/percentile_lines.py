@@ -341,7 +341,10 @@ def _unit_around(value: dict[str, object], path: str, unit: str) -> str:
 
 
 def _json_groups(value: object, path: str = "", depth: int = 0, unit: str = "") -> Iterator[_Group]:
-    """Yield a group for each object that has percentiles among its keys."""
+    """Yield a group for each object that has percentiles among its keys.
+
+    What an object named after percentiles holds is taken for that of the object around it.
+    """
     if isinstance(value, list):
         for item in value[:1000] if depth < 20 else ():
             name = item.get("name") if isinstance(item, dict) else None
@@ -349,46 +352,32 @@ def _json_groups(value: object, path: str = "", depth: int = 0, unit: str = "") 
             yield from _json_groups(item, own, depth + 1, unit)
     if not isinstance(value, dict) or depth >= 20:
         return
-    inside = "percentile" in path.lower()
     unit = _unit_around(value, path, unit)
+    cells = [(key, item, unit) for key, item in value.items()]
+    inside = [key for key in value if "percentile" in key.lower() and isinstance(value[key], dict)]
+    for key in inside if len(inside) == 1 else ():
+        cells = [cell for cell in cells if cell[0] != key]
+        own = _unit_around(value[key], key, unit)
+        for name, item in value[key].items():
+            bare = re.fullmatch(r"\d{1,3}(\.\d+)?", name)
+            cells.append((f"p{name}" if bare else name, item, own))
     lines = []
-    for key, item in value.items():
-        bare = inside and re.fullmatch(r"\d{1,3}(\.\d+)?", key)
+    for name, item, own in cells:
         if isinstance(item, str | int | float) and not isinstance(item, bool):
-            name = f"{'p' if bare else ''}{key}"
             numeric = not isinstance(item, str) and _NAME_ONLY.fullmatch(name)
-            lines.append(f"{name}: {item}{unit if numeric else ''}")
+            lines.append(f"{name}: {item}{own if numeric else ''}")
     groups = _groups("\n".join(lines), unrepeated=True)
     facts = _facts("\n".join(_WORDS.sub(" ", line) for line in lines), 0)
     for group in groups:
         group.heading, group.lines = path, [0]  # that of the facts
-    below = (
-        list(_json_groups(item, f"{path}.{key}".lstrip("."), depth + 1, unit))
-        for key, item in value.items()
-    )
-    inner = list(filter(None, below))
-    of_it = [group for some in inner for group in some]
-    if len(groups) == len(of_it) == 1 and not groups[0].percentiles and _is_inside(of_it[0]):
-        of_it[0].stats = groups[0].stats | of_it[0].stats
-        groups = []
-    if not groups and len(inner) == 1 and len(inner[0]) == 1:
-        for key, item in value.items():  # ``avg`` and ``max`` beside ``percentiles``
-            name = _SPELLINGS.get(key.lower(), key.lower())
-            beside = name in ("mean", "min", "max") and _is_inside(inner[0][0])
-            if beside and isinstance(item, int | float) and not isinstance(item, bool):
-                inner[0][0].stats.setdefault(name, (float(item), unit))
-    if not groups and len(inner) == 1 and len(inner[0]) == 1 and inner[0][0].count is None:
-        yield from _counted(inner[0], facts)
-        return
-    for group in groups:
-        yield from _counted([group], facts)
-    for some in inner:
-        yield from some
-
-
-def _is_inside(group: _Group) -> bool:
-    """True if it is of an object ``percentiles``, whose neighbours are of the same requests."""
-    return "percentile" in group.heading.lower()
+    below = [
+        group
+        for name, item, own in cells
+        for group in _json_groups(item, f"{path}.{name}".lstrip("."), depth + 1, own)
+    ]
+    for group in groups or (below if len(below) == 1 and below[0].count is None else ()):
+        _counted([group], facts)
+    yield from (*groups, *below)
 
 
 def _all_groups(text: str) -> list[_Group]:
