@@ -7,6 +7,7 @@ import os
 import re
 from collections import Counter
 from dataclasses import replace
+from operator import itemgetter
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, cast
 
@@ -106,32 +107,24 @@ def detect(source: Source, name: str | Format | None = None) -> Format:
         return named
     if not source.is_dir:
         _check_text(source)
-        source.clean()
     broken: list[tuple[Format, Exception]] = []
-    asked: list[tuple[Confidence, Format]] = []
-    for entry in registry.candidates(source.head):
-        confidence = _sniffed(entry, source, broken)
-        if confidence is Confidence.CERTAIN and entry.name == "hlog":
+    changed = True
+    while changed:  # of one head, then of it without what stands before its lines or between them
+        if not source.is_dir:
+            source.clean()
+        asked = _asked(source, broken)
+        if _is_log(asked):  # it cannot be anything else
             if source.packing == "UTF-16":  # no program writes a log so: what else was changed?
                 raise source.corrupt(1, "the text is UTF-16", "UTF-8", _TO_UTF_8)
-            return entry  # it cannot be anything else
-        asked.append((confidence, entry))
-    sure = {entry.name for confidence, entry in asked if confidence > Confidence.GENERIC}
-    if _unquoted(source, sure, Confidence.LIKELY) or _below_prose(source, sure):
-        return detect(source)
-    if not sure:
-        others = [
-            entry
-            for entry in registry.generic_formats()
-            if all(entry is not other for _, other in asked)
-        ]
-        asked += [(_sniffed(entry, source, broken), entry) for entry in others]
-    if all(confidence is Confidence.NO for confidence, _ in asked) and not broken:
-        asked += [(_sniffed(entry, source, broken), entry) for entry in registry.last_resort()]
-        if not any(level for level, _ in asked) and (
-            _unquoted(source, set(), Confidence.GENERIC) or source.clean(commands=True)
-        ):
-            return detect(source)
+            return asked[0][1]
+        sure = {entry.name for confidence, entry in asked if confidence > Confidence.GENERIC}
+        unknown = not any(confidence for confidence, _ in asked) and not broken
+        changed = (
+            _unquoted(source, sure, Confidence.LIKELY)
+            or _below_prose(source, sure)
+            or (unknown and _unquoted(source, sure, Confidence.GENERIC))
+            or (unknown and source.clean(commands=True))
+        )
     best = max(confidence for confidence, _ in asked)
     claims = {entry.name: confidence for confidence, entry in asked if confidence}
     claims.pop("hlog", None)  # by its name only
@@ -160,7 +153,7 @@ def detect(source: Source, name: str | Format | None = None) -> Format:
         from latencykit.io.raw.delimited import has_header_alone
 
         if has_header_alone(source.head):
-            return detect(source, "csv")  # its reader reports the missing rows
+            return registry.generic_formats()[0]  # the table's reader reports the missing rows
         from latencykit.io.raw.log_parts import hint_of
 
         hint = hint_of(source.head.lines)
@@ -183,17 +176,11 @@ def _unquoted(
     head = source.head
     if head.is_dir or source.prefix or "\ufffd" in head.text:
         return False
-    prefixes = list(line_prefixes("\n".join(head.lines)))
-    for source.prefix in reversed(prefixes):
+    for source.prefix in reversed(list(line_prefixes("\n".join(head.lines)))):
         del vars(source)["head"]
-        asked = formats or tuple(registry.candidates(source.head))
-        if least is Confidence.GENERIC and not formats:
-            asked += (*registry.generic_formats(), *registry.last_resort())
-        known = {
-            entry.name
-            for entry in asked
-            if entry.name != "hlog" and _sniffed(entry, source, []) >= least
-        }
+        asked = [(_sniffed(entry, source, []), entry) for entry in formats]
+        asked = asked or _asked(source, [])
+        known = {entry.name for level, entry in asked if level >= least and entry.name != "hlog"}
         if known and sure <= known:
             return True
     source.prefix, vars(source)["head"] = "", head
@@ -227,6 +214,30 @@ def _below_prose(source: Source, sure: set[str]) -> bool:
             return True
     source.above, vars(source)["head"] = above, head
     return False
+
+
+def _asked(
+    source: Source, broken: list[tuple[Format, Exception]]
+) -> list[tuple[Confidence, Format]]:
+    """Formats and their confidence: of those with marks in the head, else of any table, else all.
+
+    Of an interval log, which is asked first, that alone.
+    """
+    asked: list[tuple[Confidence, Format]] = []
+    enough = (Confidence.LIKELY, Confidence.GENERIC, Confidence.GENERIC)
+    for least, formats in zip(enough, registry.rounds(source.head), strict=True):
+        for entry in formats:
+            if all(entry is not other for _, other in asked):
+                asked.append((_sniffed(entry, source, broken), entry))
+            if _is_log(asked):
+                return asked
+        if max(asked, key=itemgetter(0))[0] >= least or (broken and least is Confidence.GENERIC):
+            break
+    return asked
+
+
+def _is_log(asked: list[tuple[Confidence, Format]]) -> bool:
+    return asked[0][0] is Confidence.CERTAIN and asked[0][1].name == "hlog"
 
 
 def _sniffed(entry: Format, source: Source, broken: list[tuple[Format, Exception]]) -> Confidence:

@@ -16,7 +16,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from latencykit.io.source import Format, Head
 
@@ -172,7 +172,7 @@ _MARKS: dict[str, tuple[str, ...]] = {
     ),
     # Binary formats only: any table of numbers may be text of the others, see `generic_formats`.
     "raw": ("par1", "arrow1", "fea1", "\ufffd\ufffd\ufffd\ufffd", "\ufffdnumpy", "pk\x03\x04"),
-    # the last of all, see `last_resort`
+    # the last of all, see `rounds`
     "tools.request_lines": (),
     "percentile_lines": (),
 }  # fmt: skip
@@ -205,9 +205,11 @@ def generic_formats() -> tuple[Format, ...]:
     return _formats_in("raw")
 
 
-def last_resort() -> tuple[Format, ...]:
-    """Return the formats that are asked when no other knows an input."""
-    return _formats_in("tools.request_lines") + _formats_in("percentile_lines")
+def rounds(head: Head) -> Iterator[Iterable[Format]]:
+    """Yield the formats to ask: those of the head's marks, then any table, then the last resort."""
+    yield candidates(head)
+    yield generic_formats()
+    yield _formats_in("tools.request_lines") + _formats_in("percentile_lines")
 
 
 @cache

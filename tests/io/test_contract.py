@@ -25,7 +25,7 @@ import pytest
 
 from latencykit.errors import CorruptInputError, LatencyKitError
 from latencykit.io.reading import detect, read_source
-from latencykit.io.registry import builtin_formats, candidates, generic_formats, last_resort
+from latencykit.io.registry import builtin_formats, rounds
 from latencykit.io.source import Confidence, Head, ReadOptions, Source, level_name
 
 if TYPE_CHECKING:
@@ -205,8 +205,7 @@ def test_it_is_recognised_by_its_own_format_alone_and_its_marks_lose_no_candidat
     best = max(scores.values())
     assert best > Confidence.NO
     assert [name for name, score in scores.items() if score == best] == [case.format]
-    generic = {one.name for one in (*generic_formats(), *last_resort())}
-    asked = {candidate.name for candidate in candidates(head)} | generic
+    asked = {candidate.name for some in rounds(head) for candidate in some}
     assert not [name for name in scores if scores[name] is not Confidence.NO and name not in asked]
     for n in () if head.is_dir else (2, 6, 10):
         mutated = bytearray(
@@ -215,7 +214,7 @@ def test_it_is_recognised_by_its_own_format_alone_and_its_marks_lose_no_candidat
         for _ in range(2 * n):
             mutated[dice.randrange(len(mutated))] = dice.choice(b'\x1b\r\n 0A,{"')
         other = replace(head, name=dice.choice(["x", "x.raw", "x.hlog"]), data=bytes(mutated))
-        asked = {candidate.name for candidate in candidates(other)} | generic
+        asked = {candidate.name for some in rounds(other) for candidate in some}
         left = [one for one in builtin_formats() if one.name not in asked]
         assert not [one.name for one in left if one.sniff(other) is not Confidence.NO]
 
@@ -240,7 +239,7 @@ def test_no_sample_of_any_format_is_known_by_its_name_only(suffixes):
     mistaken = {}
     for case, label, suffix in zip(CASES, NAMES, itertools.cycle(suffixes)):
         head = replace(Source(case.path).head, name=f"x{suffix}")
-        asked = [] if head.is_dir else [*candidates(head), *generic_formats(), *last_resort()]
+        asked = [] if head.is_dir else itertools.chain(*rounds(head))
         scores = {one.name: one.sniff(head) for one in asked}
         best = [one for one, score in scores.items() if score == max(scores.values())]
         if best not in ([], [case.format]):

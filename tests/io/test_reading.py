@@ -55,8 +55,7 @@ def fake(name: str, confidence: Confidence = Confidence.CERTAIN, series=None, **
 
 def _in_place_of_all(monkeypatch, formats):
     monkeypatch.setattr(reading.registry, "all_formats", lambda: formats)
-    monkeypatch.setattr(reading.registry, "candidates", lambda head: iter(formats))
-    monkeypatch.setattr(reading.registry, "generic_formats", lambda: ())
+    monkeypatch.setattr(reading.registry, "rounds", lambda head: (formats, (), ()))
     monkeypatch.setattr(reading.registry, "named_format", {one.name: one for one in formats}.get)
 
 
