@@ -73,7 +73,6 @@ T = TypeVar("T")
 YEAR = 365 * 24 * 3600.0
 EPOCH_FROM = 1e8  # a "seconds since epoch" below this is some other clock
 _NEWLINE, _COMMA = b"\n,"
-_LONG_LINE, _FRONT = 512, 16  # bytes of a long line, and by which its numbers may be longer
 _FEW_LINES = 64  # of a header
 
 _HEADER = re.compile(rb"#\s*\[\s*(StartTime|BaseTime)\s*:\s*([^\s\]]+)", re.IGNORECASE)
@@ -217,7 +216,8 @@ def columns_of(chunk: bytes, code: Callable[[bytes], int]) -> LineColumns | None
     """
     if b"\r" in chunk or b" " in chunk:
         return None
-    ends, at = _ends_and_commas(chunk)
+    compiled, data = kernel.lines_and_commas(chunk), np.frombuffer(chunk, np.uint8)
+    ends, at = compiled or (np.flatnonzero(data == _NEWLINE), np.flatnonzero(data == _COMMA))
     count, width = ends.size, at.size // ends.size
     if width not in (3, 4) or at.size != width * count:
         return None
@@ -243,25 +243,6 @@ def columns_of(chunk: bytes, code: Callable[[bytes], int]) -> LineColumns | None
         return None
     begins = commas[:, -1] + 1
     return LineColumns(stamps, seconds, tags, begins, ends - begins)
-
-
-def _ends_and_commas(chunk: bytes) -> tuple[Ints, Ints]:
-    """Where lines end, and where commas are."""
-    compiled = kernel.lines_and_commas(chunk)
-    if compiled is not None:
-        return compiled
-    data = np.frombuffer(chunk, np.uint8)
-    if chunk.find(b"\n", 0, _LONG_LINE) < 0:  # looked for only where they are expected
-        found = [-1]
-        while (at := chunk.find(b"\n", found[-1] + 1)) >= 0:
-            found.append(at)
-        ends, starts = np.array(found[1:]), np.array(found[:-1]) + 1
-        front = chunk.rfind(b",", 0, found[1]) + _FRONT
-        if (ends - starts).min() > front:
-            line, place = np.nonzero(data[starts[:, None] + np.arange(front)] == _COMMA)
-            if line.size == np.count_nonzero(data == _COMMA):
-                return ends, starts[line] + place
-    return np.flatnonzero(data == _NEWLINE), np.flatnonzero(data == _COMMA)
 
 
 def _numbers(chunk: bytes, begins: Ints, ends: Ints) -> NDArray[np.float64]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import math
 import tokenize
 import zipfile
 import zlib
@@ -195,11 +194,6 @@ def read_npy(source: Source, options: ReadOptions) -> dict[str, Data]:
             None, "this is not an array of numbers", "an array saved by numpy.save", ""
         )
     try:
-        if source.compressed and (rows := _first_rows(source.head.data)) is not None:
-            # What they show to be unusable is refused before the rest is decompressed.
-            columns = _columns(rows, source)
-            _check_units(columns, source)
-            plan_of(_rows_of(columns, slice(_SAMPLE)).columns, options, source)
         file: Any = io.BytesIO(source.bytes()) if source.compressed else source.file
         array = np.load(file, mmap_mode=None if source.compressed else "r", allow_pickle=False)
     except LatencyKitError:
@@ -214,21 +208,6 @@ def read_npy(source: Source, options: ReadOptions) -> dict[str, Data]:
     with source.open() as stream:
         mapped = {name: _OnDisk.of(column, array, stream) for name, column in columns.items()}
         return _of_arrays(mapped, source, options)
-
-
-def _first_rows(data: bytes) -> AnyArray | None:
-    """The rows of an array that the head of its file has; None where they are not together."""
-    stream = io.BytesIO(data)
-    version = np.lib.format.read_magic(stream)
-    if version not in ((1, 0), (2, 0)):
-        return None
-    read = getattr(np.lib.format, f"read_array_header_{version[0]}_0")
-    shape, transposed, dtype = read(stream)
-    if dtype.hasobject or not dtype.itemsize or not shape or (transposed and len(shape) > 1):
-        return None
-    row = dtype.itemsize * math.prod(shape[1:])
-    rows = min(shape[0], (len(data) - stream.tell()) // row) if row else 0
-    return np.ndarray((rows, *shape[1:]), dtype, data, stream.tell()) if rows else None
 
 
 class _OnDisk:
