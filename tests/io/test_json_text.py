@@ -7,7 +7,6 @@ import json
 import os
 import sys
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -109,16 +108,6 @@ def test_what_the_head_shows_is_refused_before_the_rest_is_read(tmp_path, name, 
         return  # bare numbers need no unit
     with pytest.raises(lk.InvalidArgumentError, match="no column 'other'" if wrong else "no unit"):
         lk.read(path, **wrong)
-
-
-def test_a_compressed_array_is_refused_from_its_head(tmp_path):
-    path = tmp_path / "a.npy"
-    np.save(path, np.arange(1, 200_000))
-    path.write_bytes(gzip.compress(path.read_bytes(), 1)[:-1000])
-    with pytest.raises(lk.InvalidArgumentError, match="no column 'other'"):
-        lk.read(path, column="other")
-    with pytest.raises(CorruptInputError, match="not an array of numbers"):
-        lk.read(path, unit="ns")
 
 
 @pytest.mark.parametrize(
