@@ -152,8 +152,10 @@ def test_json_of_other_servers(read_text, record, tool, start):
 
 def test_json_corruption(read_text):
     good = {"msec": 1.5, "status": 200, "request_time": 0.001}
-    with pytest.raises(CorruptInputError, match=r"a\.log:2: an object without request_time"):
-        read_text(lines(good, {"msec": 1.5, "status": 200}), "a.log")
+    other = read_text(lines(good, {"msec": 1.5, "status": 200}), "a.log")["a.log"]
+    assert (len(other), other.run.notes[0]) == (1, "1 row without a latency left out")
+    with pytest.raises(CorruptInputError, match=r"a\.log:2: this row has no latency"):
+        read_text(lines(good, good | {"request_time": "soon"}), "a.log")
     with pytest.raises(CorruptInputError, match=r"a\.log:2: this is not JSON"):
         read_text(lines(good) + "{oops\n" + lines(good), "a.log")
     assert (
@@ -174,7 +176,7 @@ def test_years_that_nanoseconds_cannot_hold_are_reported_not_wrapped_around(tmp_
     lines.write_text(
         f'{{"time_iso8601": "{year}-10-10T13:55:36+00:00", "status": 200, "request_time": 0.12}}\n'
     )
-    for path, said in ((log, "not a valid timestamp"), (lines, "is not a valid time")):
+    for path, said in ((log, "not a valid timestamp"), (lines, "has no end that can be read")):
         with pytest.raises(CorruptInputError, match=said):
             lk.read(path)
 

@@ -26,6 +26,7 @@ from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, So
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from latencykit.io.raw.columns import ColumnPlan
 
 _DECODER = json.JSONDecoder()
 _REPORT = ("statistics", "percentiles", "histogram", "histograms", "counters")
@@ -92,8 +93,10 @@ def _begin(text: str, at: int) -> int:
 # ---------------------------------------------------------------- one object per line
 
 
-def read_lines(source: Source, options: ReadOptions) -> dict[str, Data]:
-    """Read the objects, a chunk of lines at a time."""
+def read_lines(
+    source: Source, options: ReadOptions, plan: ColumnPlan | None = None
+) -> dict[str, Data]:
+    """Read the objects, a chunk of lines at a time, by a tool's plan or one of their own."""
     lines = [line for line in source.head.lines[: 2 * _SAMPLE] if line.strip()][:_SAMPLE]
     records = [
         value
@@ -102,7 +105,7 @@ def read_lines(source: Source, options: ReadOptions) -> dict[str, Data]:
     ]
     if not records:
         raise source.corrupt(1, "it contains no object", "one JSON object per line", "")
-    plan = plan_of(_sample_of(records, options).columns, options, source)
+    plan = plan or plan_of(_sample_of(records, options).columns, options, source)
     notes: list[str] = []
     frames = _frames(source, options, (*plan.numbers, *plan.words), notes)
     return gathered(frames, plan, options, source, partial(_lines_of, source), notes)
@@ -234,14 +237,15 @@ _SETTINGS = word_set(
 )
 
 
-def read_pairs(source: Source, options: ReadOptions) -> dict[str, Data]:
+def read_pairs(
+    source: Source, options: ReadOptions, plan: ColumnPlan | None = None
+) -> dict[str, Data]:
     """Read the lines, a chunk at a time; those without latency and outcome are other messages."""
     notes: list[str] = []
     rows = [logfmt.pairs(line) for line in source.head.lines[: 2 * _SAMPLE] if line.strip()]
     if not rows:
         raise source.corrupt(1, "it contains no pair", "key=value", "")
-    plan = plan_of(_sample_of(rows[:_SAMPLE], options).columns, options, source)
-
+    plan = plan or plan_of(_sample_of(rows[:_SAMPLE], options).columns, options, source)
     wanted = {plan.duration, *(outcome.column for outcome in plan.outcomes)}
 
     def frames() -> Iterator[Table]:

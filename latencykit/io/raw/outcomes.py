@@ -28,7 +28,10 @@ if TYPE_CHECKING:
     from latencykit._typing import AnyArray
 
 Sense = Literal["good", "bad", "late", "status", "other"]
-Style = Literal["flags", "counts", "text", "words", "http", "session", "grpc", "exit"]
+Style = Literal[
+    "flags", "counts", "text", "words", "http", "session", "grpc", "exit", "served", "proxied",
+    "envoy",
+]  # fmt: skip
 
 UNKNOWN = -1
 """Code of a cell that says nothing of its request."""
@@ -104,6 +107,7 @@ _HTTP = frozenset(
     (*range(100, 104), *range(200, 209), 226, *range(300, 309), *range(400, 432), 440, 444, 449,
      451, 460, 463, *range(494, 500), *range(500, 512), *range(520, 531), 561, 598, 599)
 )  # fmt: skip
+_SERVED = {*range(1, 500)} - {408, 499}  # a server has done what it should with a 404
 _STATUS_LINE = re.compile(r"(?:http(?:/[\d.]+)?\s*)?([1-5])(\d\d|xx)(?![\w.]).*", re.DOTALL)
 _WHOLE = re.compile(r"[-+]?\d+(?:\.0+)?")
 _REAL = re.compile(r"[-+]?(?:\d++(?:\.\d*+)?|\.\d++)(?:e[-+]?\d++)?")
@@ -349,8 +353,15 @@ def _one(text: str, reading: Reading, strange: list[str]) -> int:
         return reading.failure if number else _OK
     if reading.style == "grpc" and number is not None and 0 <= number < len(_GRPC_CODES):
         return _GRPC_CODES[number]
-    if reading.style in ("http", "session") and number is not None:
-        return _OK if reading.style == "session" and number == 0 else _of_http(number)
+    if reading.style == "envoy":  # its flags say how a request failed, whatever its status is
+        late, left = {"ut", "dt", "si"} & set(text.split(",")), text == "dc"
+        return _TIMEOUT if late else _UNFINISHED if left else _ERROR
+    if reading.style in ("session", "proxied") and number == 0:
+        return _OK
+    if reading.style in ("served", "proxied") and number in _SERVED:
+        return _OK
+    if reading.style in ("http", "session", "served", "proxied") and number is not None:
+        return _of_http(number)
     understood = outcome_of_word(text)
     if reading.style == "text" and understood in (None, _ERROR):
         return reading.failure

@@ -26,8 +26,10 @@ import numpy as np
 from latencykit._records import record
 from latencykit.core.run import Run, UnitFrom
 from latencykit.io import build, json_text, logfmt
-from latencykit.io.json_text import flat
+from latencykit.io.raw import objects
 from latencykit.io.raw.cells import latency_columns, named
+from latencykit.io.raw.columns import ColumnPlan, TimestampColumn
+from latencykit.io.raw.outcomes import Reading
 from latencykit.io.rows import line_chunks, unmatched_lines
 from latencykit.io.source import Confidence, Format
 from latencykit.io.text_reports import certain
@@ -35,12 +37,14 @@ from latencykit.io.tools.log_lines import TRAEFIK
 from latencykit.units import NANOSECONDS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     import pandas as pd
     from numpy.typing import NDArray
 
-    from latencykit._typing import AnyArray, Floats, Ints, JSONObject
+    from latencykit._typing import AnyArray, Floats, Ints
+    from latencykit.io.raw.cells import Kind
+    from latencykit.io.raw.outcomes import Style
     from latencykit.io.source import Data, Head, ReadOptions, Source
 
 
@@ -350,13 +354,11 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     given: dict[str, object] = {"duration": duration, "start": start, "outcome": _outcomes(status)}
     if options.columns:
         given["columns"] = build.further_columns(details) | {"status": status}
-    run = Run(tool=chosen.tool, unit=unit, unit_from=unit_from, notes=tuple(notes))
-    return _samples(given, run, options)
-
-
-def _samples(columns: JSONObject, run: Run, options: ReadOptions) -> dict[str, Data]:
-    run = run.replace(measure="service", corrected="none")
-    samples = build.samples_of(columns, run, options, unit=build.base_unit(run.unit))[""]
+    run = Run(
+        tool=chosen.tool, unit=unit, unit_from=unit_from, notes=tuple(notes), measure="service",
+        corrected="none",
+    )  # fmt: skip
+    samples = build.samples_of(given, run, options, unit=build.base_unit(unit))[""]
     return {"": samples.with_run(notes=samples.run.with_notes(_SERVER_SIDE).notes)}
 
 
@@ -473,105 +475,38 @@ def sniff_json(head: Head) -> Confidence:
 
 def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every request."""
-    server = _server_of(source.head)
+    server, line = _server_of(source.head), (source.head.lines or [""])[0]
     if server is None:
         seen = "no server's keys are in the first line"
         raise source.corrupt(1, seen, "request_time and status, or the like")
-    notes: list[str] = []
-    batches: Iterable[tuple[int, list[Any]]] = logfmt.lines(source, notes)
-    if source.head.lines[0].startswith("{"):
-        batches = json_text.lines(source, options, notes)
-    parts = [
-        _json_columns(batch, first, server, source, options) for first, batch in batches if batch
-    ]
-    parts = [part for part in parts if len(part["time"])]
-    if not parts:
-        return {}
-    details = [part.pop("columns") for part in parts if "columns" in part]
-    columns = {
-        name: np.concatenate([part[name] for part in parts])
-        for name in parts[0]
-        if all(name in part for part in parts)
-    }
+    is_json = line.startswith("{")
+    first = json_text.flat(json.loads(line)) if is_json else logfmt.pairs(line)
+    begin, end, status = (
+        next((key for key in keys if key in first), None)
+        for keys in (server.begin, server.end, server.status)
+    )
+    stamp = begin or end
+    kind: Kind = (
+        "number" if re.fullmatch(r"\d+(?:\.\d+)?", str(first.get(stamp or ""))) else "moment"
+    )
+    side = {} if stamp is None else {"start" if begin else "end": TimestampColumn(stamp, kind, "s")}
+    style: Style = "proxied" if status == "response_code" else "served"
+    outcomes = [Reading(status, style, empty=0)] if status else []
+    if status == "response_code" and "response_flags" in first:
+        outcomes.append(Reading("response_flags", "envoy", empty=0))
     unit, unit_from = options.resolve_unit(server.unit)
-    duration = build.nanoseconds_of(columns["time"], unit)
-    given: dict[str, Any] = {"duration": duration, "outcome": _outcomes(columns["status"])}
-    if "begin" in columns:
-        given["start"] = columns["begin"]
-    if "end" in columns:
-        given["start"] = columns["end"] - np.rint(duration).astype(np.int64)
-    given["connection"] = columns.get("connection")
-    given["columns"] = build.further_columns(details) if details else None
-    run = Run(tool=server.tool, unit=unit, unit_from=unit_from, notes=tuple(notes))
-    return _samples(given, run, options)
-
-
-def _json_columns(
-    batch: list[Any], first: int, server: _Keys, source: Source, options: ReadOptions
-) -> JSONObject:
-    """The keys of a batch that matter, as arrays; objects without a time are corrupt."""
-
-    def time_of(row: Any) -> float | None:
-        try:
-            return float(row[server.time])
-        except (KeyError, TypeError, ValueError):
-            return None
-
-    times = [time_of(row) for row in batch]
-    if None in times:
-        line, seen = first + times.index(None), f"an object without {server.time}"
-        error = source.corrupt(line, seen, "a number", "--lenient skips it")
-        options.reject(error, times.count(None))
-        batch = [row for row, time in zip(batch, times, strict=True) if time is not None]
-    time = np.array([time for time in times if time is not None])
-    if not batch:
-        return {"time": time, "status": np.zeros(0, np.int64)}
-    status = next((key for key in server.status if key in batch[0]), "")
-    columns: dict[str, object] = {
-        "time": time,
-        "status": np.array([_status_of(row, status) for row in batch], np.int64),
+    used = (server.time, *server.begin, *server.end, "connection")
+    plan = ColumnPlan(
+        server.time, "number", unit, unit_from, side, tuple(outcomes), True,
+        "connection" if "connection" in first else None, "number", None, None, (),
+        further=tuple(key for key in first if key not in used) if options.columns else (),
+    )  # fmt: skip
+    read = objects.read_lines if is_json else objects.read_pairs
+    facts: dict[str, Any] = {"tool": server.tool, "measure": "service", "corrected": "none"}
+    return {
+        name: data.with_run(**facts, notes=data.run.with_notes(_SERVER_SIDE).notes)
+        for name, data in read(source, options, plan).items()
     }
-    for side, keys in (("begin", server.begin), ("end", server.end)):
-        key = next((key for key in keys if key in batch[0]), None)
-        if key is None or "begin" in columns:
-            continue
-        values = [row.get(key) for row in batch]
-        try:
-            if isinstance(values[0], (int, float)) or re.fullmatch(
-                r"\d+(?:\.\d+)?", str(values[0])
-            ):
-                columns[side] = build.whole_nanoseconds(
-                    [float(value or 0) for value in values], "s"
-                )
-            else:
-                columns[side] = build.iso_nanoseconds(values)
-        except (TypeError, ValueError, OverflowError):
-            seen = f"{key} is not a valid time here, or in a later line"
-            raise source.corrupt(first, seen, "a date or seconds") from None
-    if "connection" in batch[0]:
-        numbers = [_whole_number(row.get("connection"), -1) for row in batch]
-        columns["connection"] = np.array(numbers, np.int64)
-    if options.columns:
-        import pandas as pd
-
-        used = (server.time, *server.begin, *server.end, "connection")
-        rows = [{key: cell for key, cell in flat(row).items() if key not in used} for row in batch]
-        columns["columns"] = pd.DataFrame(rows, dtype=object)
-    return columns
-
-
-def _status_of(row: Any, key: str) -> int:
-    """The status; Envoy's flags decide, whatever it is: a TCP session has none, and is good."""
-    status = _whole_number(row.get(key), 200)
-    flags = str(row.get("response_flags") or "-") if key == "response_code" else "-"
-    if flags == "-":
-        return 200 if key == "response_code" and status == 0 else status
-    late = {"UT", "DT", "SI"} & set(flags.split(","))
-    return 504 if late else 499 if flags == "DC" else max(status, 500)
-
-
-def _whole_number(value: Any, otherwise: int) -> int:
-    return int(value) if isinstance(value, int) or re.fullmatch(r"-?\d+", str(value)) else otherwise
 
 
 FORMATS = (
