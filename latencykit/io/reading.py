@@ -112,6 +112,7 @@ def detect(source: Source, name: str | Format | None = None) -> Format:
     while changed:  # of one head, then of it without what stands before its lines or between them
         if not source.is_dir:
             source.clean()
+        broken.clear()
         asked = _asked(source, broken)
         if _is_log(asked):  # it cannot be anything else
             if source.packing == "UTF-16":  # no program writes a log so: what else was changed?
