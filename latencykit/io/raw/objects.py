@@ -13,14 +13,14 @@ import numpy as np
 
 from latencykit._text import format_items, printable
 from latencykit._threads import in_order, jobs
-from latencykit.io import json_text, logfmt, percentile_lines
+from latencykit.io import json_text, percentile_lines
 from latencykit.io.build import word_set
 from latencykit.io.raw.aggregates import looks_aggregated
 from latencykit.io.raw.build_samples import gathered
 from latencykit.io.raw.cells import are_statistics, latency_columns, roles_of, start_and_end
 from latencykit.io.raw.columns import looked_at, plan_of
 from latencykit.io.raw.outcomes import candidate
-from latencykit.io.rows import Table, cells_of, line_chunks
+from latencykit.io.rows import CUT_LINE, Table, cells_of, line_chunks
 from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Source, refuse_rows
 
 if TYPE_CHECKING:
@@ -212,12 +212,20 @@ def _at(record: Mapping[str, object], column: str, path: list[str]) -> object:
     return value
 
 
+_PAIR = re.compile(r'(?:^|(?<=[\s,;\[{]))([A-Za-z_@][\w.@-]*)=("(?:[^"\\]|\\.)*"|[^\s,;\]}"]*)')
+
+
+def pairs(line: str) -> dict[str, str]:
+    """Return the pairs of a line; of a key that comes twice, the last one."""
+    return {key: value.strip('"') for key, value in _PAIR.findall(line)}
+
+
 def sniff_pairs(head: Head) -> Confidence:
     """Recognise lines of ``key=value``: the same keys in most of them, of a request.
 
     A request has a time or an outcome beside its latency; a run has settings or counts.
     """
-    rows = [logfmt.pairs(line) for line in head.lines[:_SAMPLE] if line.strip()]
+    rows = [pairs(line) for line in head.lines[:_SAMPLE] if line.strip()]
     keys = dict.fromkeys(chain.from_iterable(rows))
     often = [key for key in keys if sum(key in row for row in rows) > 0.5 * len(rows)]
     of_a_run = are_statistics(keys) or looks_aggregated(keys) or not _SETTINGS.isdisjoint(keys)
@@ -242,7 +250,7 @@ def read_pairs(
 ) -> dict[str, Data]:
     """Read the lines, a chunk at a time; those without latency and outcome are other messages."""
     notes: list[str] = []
-    rows = [logfmt.pairs(line) for line in source.head.lines[: 2 * _SAMPLE] if line.strip()]
+    rows = [pairs(line) for line in source.head.lines[: 2 * _SAMPLE] if line.strip()]
     if not rows:
         raise source.corrupt(1, "it contains no pair", "key=value", "")
     plan = plan or plan_of(_sample_of(rows[:_SAMPLE], options).columns, options, source)
@@ -250,7 +258,18 @@ def read_pairs(
 
     def frames() -> Iterator[Table]:
         done = others = 0
-        for _, records in logfmt.lines(source, notes):
+        last: dict[str, str] = {}
+        for _, chunk in line_chunks(source):
+            texts = chunk.decode("utf-8", "replace").removeprefix("\ufeff").split("\n")
+            records = [pairs(text) for text in texts if text.strip()]
+            # A line without an end is cut where it does not end in the pair that others end in.
+            before = records[-2] if len(records) > 1 else last
+            if texts[-1].strip() and before and list(before)[-1:] != list(records[-1])[-1:]:
+                notes.append(CUT_LINE)
+                records.pop()
+            if not records:
+                continue
+            last = records[-1]
             rows = [k for k, record in enumerate(records) if not wanted.isdisjoint(record)]
             some = [records[k] for k in rows]
             table = _table_of_objects(some, (*plan.numbers, *plan.words), source)

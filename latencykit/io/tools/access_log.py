@@ -25,7 +25,7 @@ import numpy as np
 
 from latencykit._records import record
 from latencykit.core.run import Run, UnitFrom
-from latencykit.io import build, json_text, logfmt
+from latencykit.io import build, json_text
 from latencykit.io.raw import objects
 from latencykit.io.raw.cells import latency_columns, named
 from latencykit.io.raw.columns import ColumnPlan, TimestampColumn
@@ -455,7 +455,7 @@ def _server_of(head: Head) -> _Keys | None:
     line = head.lines[0] if head.lines else ""
     servers = _SERVERS if line.startswith("{") else _SERVERS[:1]  # only nginx's are known by name
     try:
-        record = json.loads(line) if line.startswith("{") else logfmt.pairs(line)
+        record = json.loads(line) if line.startswith("{") else objects.pairs(line)
     except (ValueError, RecursionError):
         return None
     fits = (
@@ -480,7 +480,7 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
         seen = "no server's keys are in the first line"
         raise source.corrupt(1, seen, "request_time and status, or the like")
     is_json = line.startswith("{")
-    first = json_text.flat(json.loads(line)) if is_json else logfmt.pairs(line)
+    first = json_text.flat(json.loads(line)) if is_json else objects.pairs(line)
     begin, end, status = (
         next((key for key in keys if key in first), None)
         for keys in (server.begin, server.end, server.status)
