@@ -9,20 +9,23 @@ t-digest), and include the times of requests that failed.
 from __future__ import annotations
 
 import csv
-import json
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from latencykit._text import printable
+from latencykit.core.columns import coded
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
 from latencykit.errors import InvalidArgumentError
 from latencykit.io import build, json_text
 from latencykit.io.gob import columns_of_structs
 from latencykit.io.hgrm import parse_spectrum
-from latencykit.io.rows import CUT_LINE, RowLayout, line_chunks, read_table
+from latencykit.io.raw import objects
+from latencykit.io.raw.columns import ColumnPlan, TimestampColumn
+from latencykit.io.rows import CUT_LINE, RowLayout, read_table
 from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Series, Source
 from latencykit.io.text_reports import below, certain, has_match, plain, sections, text_of_run
 from latencykit.units import format_duration, parse_duration
@@ -44,12 +47,6 @@ _COLUMNS = (
     "headers",
 )  # fmt: skip
 _KEYS = ("timestamp", "latency", "code", "bytes_in", "bytes_out")
-_NUMBERS = {key: re.compile(rf'"{key}":(-?\d+)[,}}]'.encode()) for key in ("latency", "code")}
-_WORDS = {
-    key: re.compile(rf'"{key}":"((?:[^"\\]|\\.)*)"'.encode())
-    for key in ("timestamp", "error", "attack")
-}
-_STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)")
 _OFTEN, _LONG = 20, 5e7
 _SECONDS_TO_1970 = 62_135_596_800  # from the year 1, where Go's time begins
 
@@ -81,26 +78,23 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
 
 
 def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
-    """Read every request: whole lines by pattern; a chunk that does not fit line by line."""
-    notes: list[str] = []
-    parts: list[Columns] = []
-    for first, chunk in line_chunks(source):
-        whole = chunk.endswith(b"\n") and not options.columns
-        matched = _matched(chunk) if whole else None
-        parts.append(matched or _parsed(source, options, first, chunk, notes))
-    parts = [part for part in parts if len(part["start"])]
-    if not parts:
-        return {}
-    details = [part.pop("columns") for part in parts if "columns" in part]
-    given: Columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    """Read every request."""
+    plan = ColumnPlan(
+        "latency", "number", "ns", "format",
+        {"start": TimestampColumn("timestamp", "moment", "ns")}, (), True,
+        connection=None, connection_kind="number", tag=None, series=None, notes=(),
+        further=("error", "attack", *(_FURTHER if options.columns else ("code",))),
+    )  # fmt: skip
+    data: Any = objects.read_lines(source, replace(options, counted=False), plan)[""]
+    given: Columns = {"start": data.start, "duration": data.duration}
+    given["status"] = np.nan_to_num(data.columns.cells("code")).astype(np.int64)
     for name in ("error", "attack"):
-        given[name], texts = _coded(given[name])
-        given[f"{name}s"] = [
-            str(json.loads(f'"{text}"')) if "\\" in text else text for text in texts
-        ]
-    if details:
-        given["columns"] = build.further_columns(details)
-    return _series(given, tuple(notes), options)
+        codes, texts = coded(data.columns.cells(name))
+        names, place = np.unique(np.array([*texts, ""], object), return_inverse=True)
+        given[name], given[f"{name}s"] = place.reshape(-1)[codes], names.tolist()
+    if options.columns:
+        given["columns"] = {name: data.columns.cells(name) for name in _FURTHER}
+    return _series(given, data.run.notes, options)
 
 
 def sniff_gob(head: Head) -> Confidence:
@@ -154,62 +148,6 @@ def _coded(words: NDArray[np.bytes_]) -> tuple[NDArray[np.int64], list[str]]:
     """Position of each word among the distinct ones, and these as text."""
     kinds, code = np.unique(words, return_inverse=True)
     return code.reshape(-1), [kind.decode("utf-8", "replace") for kind in kinds.tolist()]
-
-
-def _matched(chunk: bytes) -> Columns | None:
-    """The columns of a chunk, where each of its lines has each of the keys once."""
-    size = chunk.count(b"\n")
-    numbers = {key: pattern.findall(chunk) for key, pattern in _NUMBERS.items()}
-    words = {key: pattern.findall(chunk) for key, pattern in _WORDS.items()}
-    words["attack"] = words["attack"] or [b""] * size
-    if not size or any(len(cells) != size for cells in (*numbers.values(), *words.values())):
-        return None
-    try:
-        return {
-            "start": build.iso_nanoseconds([text.decode() for text in words["timestamp"]]),
-            "duration": np.array(numbers["latency"], "S20").astype(np.int64),
-            "status": np.array(numbers["code"], "S8").astype(np.int64),
-            "error": np.array(words["error"], object),
-            "attack": np.array(words["attack"], object),
-        }
-    except (ValueError, OverflowError):
-        return None
-
-
-def _parsed(
-    source: Source, options: ReadOptions, first: int, chunk: bytes, notes: list[str]
-) -> Columns:
-    """The same, line by line, so that corrupt lines are named."""
-    stamps: list[str] = []
-    rows: list[tuple[int, int, bytes, bytes]] = []
-    details: list[dict[str, object]] = []
-    for number, record in json_text.numbered(source, options, first, chunk, notes):
-        try:
-            error, attack = (str(record.get(key, "")).encode() for key in ("error", "attack"))
-            latency, code = int(record["latency"]), int(record["code"])
-            stamp = str(record["timestamp"])
-            valid = max(abs(latency), abs(code)) < 2**63 and _STAMP.fullmatch(stamp)
-        except (AttributeError, KeyError, TypeError, ValueError):
-            valid = None
-        if not valid:
-            seen = "an object without a proper timestamp, latency and code"
-            options.refuse(source, number, seen, "a result of vegeta")
-            continue
-        stamps.append(stamp)
-        rows.append((latency, code, error, attack))
-        details.append({key: record.get(key) for key in _FURTHER})
-    columns: Columns = {
-        "start": build.iso_nanoseconds(stamps),
-        "duration": np.array([row[0] for row in rows], np.int64),
-        "status": np.array([row[1] for row in rows], np.int64),
-        "error": np.array([row[2] for row in rows], object),
-        "attack": np.array([row[3] for row in rows], object),
-    }
-    if options.columns:
-        import pandas as pd
-
-        columns["columns"] = pd.DataFrame(details, columns=list(_FURTHER), dtype=object)
-    return columns
 
 
 _FURTHER = ("method", "url", "code", "bytes_in", "bytes_out")
