@@ -84,7 +84,11 @@ p99 is 12 ms instead of 206 ms'
         'p99 206 ms (12 ms without the stall of 6 s, 200 s to 206 s)'
         """
         length = format_duration(1e9 * (self.end - self.start), 2)
-        start, end = (format_duration(1e9 * moment, 4) for moment in (self.start, self.end))
+        grain = (self.end - self.start) / 1000 or 1.0  # a first interval may begin 5 ms too early
+        start, end = (
+            format_duration(1e9 * (round(moment / grain) * grain + 0.0), 4)
+            for moment in (self.start, self.end)
+        )
         moved = [
             (f"p{format_percentile(p)}", format_duration(value), format_duration(without))
             for p, value, without in self.moved
