@@ -621,15 +621,11 @@ def _at(data: bytes, places: Ints, kind: str) -> AnyArray:
 # layouts they are of.
 #
 # A V2 payload is a list of varints: a positive one is the count of the next bucket, 0 is one empty
-# bucket, and −n are n of them. Nearly all varints of an ordinary log have one byte, so there
-# `_short` treats bytes as numbers and mends the few places where it takes several; where many have
-# several, `_long` gathers the numbers first. Both take all rows at once. V0 and V1 payloads are
-# plain words.
+# bucket, and −n are n of them. V0 and V1 payloads are plain words. All rows are taken at once.
 #
 # Nothing is believed: what could not be a histogram of the header's size is refused, before it is
 # added to anything.
 
-_MANY = 4  # where more than one byte in this many continues a number, `_long` is faster
 _MOST_MORE = 8  # bytes that can follow the first of a varint
 
 _CUT_OFF = "the counts end inside a number"
@@ -738,18 +734,6 @@ def _decode(payloads: Payloads, most: int) -> tuple[Ints, Ints, Ints]:
     return _words(rows, first.word) if first.word else _varints(rows)
 
 
-def _varints(rows: _Rows) -> tuple[Ints, Ints, Ints]:
-    """V2: choose the faster way."""
-    data = np.frombuffer(rows.data, np.uint8)
-    more = (data > 127).nonzero()[0]
-    most = int(rows.slots.max())
-    if data.size - more.size > most * rows.ends.size:  # before anything is made of it
-        raise PayloadError(f"the counts fill more buckets than the {most} that the header allows")
-    if more.size * _MANY > data.size or _has_run(more):
-        return _long(rows, data, more)
-    return _short(rows, data, more)
-
-
 def _has_run(more: Ints) -> bool:
     """Whether some varint may have nine bytes: the last of those never has a continuation bit."""
     return more.size >= _MOST_MORE and bool(
@@ -757,37 +741,13 @@ def _has_run(more: Ints) -> bool:
     )
 
 
-def _short(rows: _Rows, data: Bytes, more: Ints) -> tuple[Ints, Ints, Ints]:
-    """V2 where nearly all varints are one byte: count in bytes, and fix the others."""
-    # Of a single byte, the lowest bit says that it is a run of empty buckets; overflow is meant in
-    # both lines.
-    steps, is_count = (data >> 1) * (data & 1) + 1, data > data * 128
-    if not more.size:
-        indptr, index, at = _place(steps.astype(np.int32), rows.ends, is_count, rows.slots)
-        return indptr, index, (data.take(at, mode="clip") >> 1).astype(np.int64)
-    if (data[rows.ends - 1] > 127).any():  # an empty row looks at the end of another
-        raise PayloadError(_CUT_OFF)
-    follows = more[1:] - more[:-1] == 1
-    last, lengths = more + 1, None  # their last bytes, and how many precede each: one, or as given
-    if follows.any():
-        ends = np.append((~follows).nonzero()[0] + 1, more.size)
-        last, lengths = more[ends - 1] + 1, _lengths(ends)
-    large_steps, large, is_large = _zigzag(_gather(data, last, lengths), rows.slots)
-    steps[more], is_count[more], is_count[last] = 0, False, is_large
-    wide: Narrow = steps.astype(
-        np.int32 if large_steps.sum() + 64 * data.size < 1 << 31 else np.int64
-    )
-    wide[last] = large_steps
-    indptr, index, at = _place(wide, rows.ends, is_count, rows.slots)
-    counts = (data.take(at, mode="clip") >> 1).astype(np.int64)
-    large = large[is_large]
-    counts[at.searchsorted(last[is_large])] = large
-    _check_sums(indptr, counts, int(large.max(initial=63)))
-    return indptr, index, counts
-
-
-def _long(rows: _Rows, data: Bytes, more: Ints) -> tuple[Ints, Ints, Ints]:
-    """V2 of any kind: find where each varint ends, gather the numbers, and count in numbers."""
+def _varints(rows: _Rows) -> tuple[Ints, Ints, Ints]:
+    """V2: find where each varint ends, gather the numbers, and count in numbers."""
+    data = np.frombuffer(rows.data, np.uint8)
+    more = (data > 127).nonzero()[0]
+    most = int(rows.slots.max())
+    if data.size - more.size > most * rows.ends.size:  # before anything is made of it
+        raise PayloadError(f"the counts fill more buckets than the {most} that the header allows")
     last = (data < 128).nonzero()[0]
     if _has_run(more):
         # Last bytes of nine-byte varints that look as if they continued: every ninth byte of a
@@ -813,15 +773,11 @@ def _long(rows: _Rows, data: Bytes, more: Ints) -> tuple[Ints, Ints, Ints]:
     return indptr, index, counts
 
 
-def _gather(data: Bytes, last: Ints, more: Ints | None) -> Narrow:
-    """Values of the varints that end at `last` after `more` bytes (None: one each)."""
-    most = 1 if more is None else int(more.max())
+def _gather(data: Bytes, last: Ints, more: Ints) -> Narrow:
+    """Values of the varints that end at `last` after `more` bytes."""
+    most = int(more.max())
     value: Narrow = data.take(last, mode="clip").astype(np.uint32 if most < 4 else np.uint64)
-    longer = value << 7 | (data.take(last - 1, mode="clip") & 127)
-    if more is None:
-        return longer
-    value = np.where(more > 0, longer, value)
-    for k in range(2, most + 1):
+    for k in range(1, most + 1):
         at = np.flatnonzero(more >= k)
         value[at] = value[at] << 7 | (data[last[at] - k] & 127)
     return value
