@@ -378,7 +378,6 @@ def _tidy(error: Exception) -> str:
 
 _ENVELOPE_BYTES = 8  # cookie and length, before the compressed data
 _CHECKSUM_BYTES = 4  # behind it
-_PAD = ord("=")
 _ALONE = 2  # times what one payload may inflate to: what one among several can at most
 
 
@@ -523,10 +522,12 @@ def _together(texts: Sequence[bytes], limits: Limits) -> Payloads | None:
         return None
     short = sizes.sum() < SHORT * len(texts)
     try:
-        raw, begins, ends = (_decoded_at_once if short else _decoded)(texts, sizes)
+        raws = list(map(base64_bytes, texts, repeat(None), repeat(True)))
     except ValueError:
         return None
-    lengths = ends - begins - _ENVELOPE_BYTES
+    sizes = np.fromiter(map(len, raws), np.int64, len(raws))
+    raw, ends = b"".join(raws), sizes.cumsum()
+    begins, lengths = ends - sizes, sizes - _ENVELOPE_BYTES
     if (
         lengths.min() < _CHECKSUM_BYTES
         or (_at(raw, begins, ">i8") != np.int64(V2_COMPRESSED << 32) + lengths).any()
@@ -559,31 +560,6 @@ def _together(texts: Sequence[bytes], limits: Limits) -> Payloads | None:
     begins = ends - lengths + HEADER_BYTES
     layouts = _layouts(data, begins, ends, limits)
     return None if layouts is None else Payloads(layouts, data, begins, ends)
-
-
-def _decoded(texts: Sequence[bytes], _: Ints) -> tuple[bytes, Ints, Ints]:
-    """The bytes of all texts end to end, with begins and ends."""
-    raws = list(map(base64_bytes, texts, repeat(None), repeat(True)))
-    sizes = np.fromiter(map(len, raws), np.int64, len(raws))
-    ends = sizes.cumsum()
-    return b"".join(raws), ends - sizes, ends
-
-
-def _decoded_at_once(texts: Sequence[bytes], sizes: Ints) -> tuple[bytes, Ints, Ints]:
-    """The same in one call, which short texts repay.
-
-    What pads the end of a text counts as zeros there, and lies between its end and the next.
-    """
-    if (sizes & 3).any() or sizes.min() < 4:
-        raise ValueError
-    text, ends = b"".join(texts), sizes.cumsum()
-    padding = np.frombuffer(text, np.uint8) == _PAD
-    last, last_but_one = padding[ends - 1], padding[ends - 2]
-    pads = last.astype(np.int64) + last_but_one
-    if np.count_nonzero(padding) != pads.sum() or (last_but_one > last).any():
-        raise ValueError
-    raw = base64_bytes(text.replace(b"=", b"A"), None, True)
-    return raw, (ends - sizes) // 4 * 3, ends // 4 * 3 - pads
 
 
 def _layouts(data: bytes, begins: Ints, ends: Ints, limits: Limits) -> list[Layout] | None:
