@@ -249,6 +249,7 @@ def gathered(
 ) -> dict[str, Data]:
     """Return the series of a table that comes in chunks."""
     rows = _Rows(plan, options, source, locate)
+    frames = (frame for frame in frames if len(frame))  # an empty one may be of another dtype
     if plan.shape is not None:
         return _aggregated(frames, rows, notes)
     parts = (rows.columns(frame) for frame in frames)
