@@ -508,6 +508,9 @@ def log_of_counts(
     **known: Any,
 ) -> HistogramLog:
     """Return a log of a row of counts per interval; starts and lengths are in seconds."""
+    if table[:, buckets.lows < 0].any():
+        least = buckets.lows.min()
+        raise InvalidArgumentError(f"a bucket begins at {least:.4g}, which is not a latency")
     row, index = np.nonzero(table)
     indptr = np.searchsorted(row, np.arange(len(table) + 1)).astype(np.int64)
     counts = table[row, index]
