@@ -149,13 +149,6 @@ def test_percentiles(read_text):
     assert any("truncated" in note for note in cut.run.notes)
 
 
-def test_the_prompt_below_the_report_is_not_corruption(read_text):
-    assert (
-        read_text(TEXT + "user@host:~/bench$ exit\n")["out.txt"].count
-        == read_text(TEXT)["out.txt"].count
-    )
-
-
 def test_a_run_that_failed_completely_has_no_good_request(read_text):
     text = TEXT.replace("Failed requests:", "Non-2xx responses:      25605\nFailed requests:")
     found = read_text(text)["out.txt"]

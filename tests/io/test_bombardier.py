@@ -8,15 +8,6 @@ DATA = Path(__file__).parents[1] / "data" / "formats"
 TEXT = (DATA / "bombardier/latencies/stdout.txt").read_text()
 
 
-def test_several_runs_in_one_file(read_text):
-    found = read_text(TEXT + TEXT)
-    once = read_text(TEXT)["out.txt"]
-    assert list(found) == ["run 1", "run 2"]
-    assert [(one.count, one.run.failed, one.run.notes) for one in found.values()] == [
-        (once.count, once.run.failed, once.run.notes)
-    ] * 2
-
-
 def test_text_without_blanks_and_with_a_second_distribution(read_text):
     whole = read_text(TEXT)["out.txt"]
     flat = "\n".join(map(str.strip, TEXT.split("\n")))

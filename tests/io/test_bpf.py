@@ -2,19 +2,9 @@
 
 from __future__ import annotations
 
-MAP = """Attaching 3 probes...
+from tests.conftest import DATA
 
-@usecs:
-[0]                    2 |@                                                   |
-[1]                    5 |@@@                                                 |
-[512, 1K)             10 |@                                                   |
-[1K, 2K)             426 |@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@|
-[2K, ...)              3 |                                                    |
-
-@ns[dd, 12]:
-(..., 0)               1 |@                                                   |
-[0, 100)              20 |@@@                                                 |
-"""
+MAP = (DATA / "formats/bpftrace/two-maps/bpftrace.txt").read_text()
 
 
 def test_powers_of_1024_and_an_open_end(read_text):

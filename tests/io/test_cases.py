@@ -18,7 +18,8 @@ from latencykit import errors
 from latencykit.io.source import level_name
 
 CONSTANTS = {"nan": math.nan, "inf": math.inf}
-FILES = sorted((Path(__file__).parents[1] / "data" / "cases").glob("*.txt"))
+FOLDER = Path(__file__).parents[1] / "data" / "cases"
+FILES = sorted(FOLDER.glob("*.txt"))
 
 
 def cases_of(path: Path) -> dict[str, dict[str, Any]]:
@@ -59,6 +60,11 @@ def changed(text: str, hunks: str) -> str:
         assert text.count(f"\n{old}") == 1, old
         text = text.replace(f"\n{old}", f"\n{new}")
     return text[1:-1]
+
+
+def text_of(tool: str, title: str) -> str:
+    """The input of a case, for tests that change it."""
+    return str(cases_of(FOLDER / f"{tool}.txt")[title]["text"])
 
 
 CASES = [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import pickle
 import re
@@ -411,14 +410,6 @@ def test_a_rhythm_is_found_and_placed_on_the_clock() -> None:
     assert "after the full minute" in finding
 
 
-def test_a_period_that_is_nearly_a_minute_is_not_placed_on_the_clock() -> None:
-    rng = np.random.default_rng(1)
-    run = worlds.served(rng, 50.0, 1500.0, np.arange(5.0, 1500.0, 59.7), 0.5)
-    (finding,) = coincide(run).findings
-    assert "about every 59.7 s" in finding
-    assert "full minute" not in finding
-
-
 def test_the_time_of_day_is_found_over_days() -> None:
     rng = np.random.default_rng(6)
     world = worlds.nightly(rng, 5)
@@ -518,11 +509,3 @@ def test_explained_stalls_have_the_colour_of_their_lane() -> None:
     assert {tuple(span.get_facecolor()[:3]) for span in spans} == {colour}
     plain = lk.plot.coincidence(coincide(requests("jvm")), ax=Figure().add_subplot())
     assert len(plain.child_axes) == 1
-
-
-def test_a_large_gc_log_is_read_whole(tmp_path: Path) -> None:
-    text = (DATA / "serial-17.log").read_text()
-    path = tmp_path / "gc.log.gz"
-    with gzip.open(path, "wt") as stream:
-        stream.write(text * 1000)
-    assert len(read_events(path)) == 1000 * len(read_events(DATA / "serial-17.log"))

@@ -8,6 +8,7 @@ import pytest
 
 from latencykit.errors import CorruptInputError
 from tests.io.conftest import lost
+from tests.io.test_cases import text_of
 
 
 def histogram(*buckets: tuple[float, float, int], **more) -> dict:
@@ -63,21 +64,7 @@ def test_percentiles_and_buckets_with_gaps(read_text):
     )
 
 
-TEXT = """\
-Fortio 1.57.3 running at 100 queries per second, 2->2 procs, for 3s: http://127.0.0.1:8080/
-Starting at 100 qps with 4 thread(s) [gomax 2] for 3s : 75 calls each (total 300)
-Ended after 3.038599599s : 300 calls. qps=98.73
-Aggregated Function Time : count 300 avg 0.0074792815 +/- 0.008429 min 0.000257472 max 0.060499505 sum 2.24378444
-# range, mid point, percentile, count
->= 0.000257472 <= 0.004 , 0.00212874 , 43.67, 131
-> 0.004 <= 0.005 , 0.0045 , 53.33, 29
-> 0.025 <= 0.0604995 , 0.0553 , 100.00, 140
-# target 50% 0.004675
-# target 99% 0.0601249
-Error cases : no data
-Code 200 : 300 (100.0 %)
-All done 300 calls (plus 0 warmup) 7.479 ms avg, 98.7 qps
-"""
+TEXT = text_of("fortio", "text says what the json says, 1")
 
 
 def test_text_that_is_cut_or_has_no_good_call(read_text):

@@ -69,10 +69,3 @@ def test_a_stamp_is_the_end_of_a_call(read_text):
 )
 def test_other_surroundings(read_text, change):
     assert read_text(change(TEXT))["out.txt"].percentile(10) == 1.48e6
-
-
-def test_copies_with_blanks_for_tabs_and_without_blank_lines(read_text):
-    whole = read_text(TEXT)["out.txt"]
-    assert read_text(TEXT.expandtabs(4).rstrip() + "\n```\n")["out.txt"] == whole
-    flat = "\n".join(line.strip() for line in TEXT.split("\n") if line.strip())
-    assert read_text(flat)["out.txt"] == whole

@@ -7,7 +7,7 @@ import tracemalloc
 
 import pytest
 
-from latencykit.errors import CorruptInputError, DataNotAvailableError
+from latencykit.errors import CorruptInputError
 
 TEXT = """goos: linux
 cpu: Some CPU
@@ -16,16 +16,6 @@ BenchmarkA/n=8-2         \t   95299\t       324.2 ns/op\t      48 B/op\t       7
 BenchmarkB  \t 10\t 5e+06 ns/op\t 7500000 p99-ns/op
 PASS
 """
-
-
-def test_several_runs_are_named_honestly(read_text):
-    found = read_text(TEXT)
-    a = found["BenchmarkA/n=8-2"]
-    assert (a.mean, a.count) == (286.1, 86312 + 95299)
-    assert (a.stats["lowest mean of a run"], a.stats["highest mean of a run"]) == (248.0, 324.2)
-    with pytest.raises(DataNotAvailableError, match="distribution"):
-        _ = a.max
-    assert found["BenchmarkB"].percentile(99) == 7.5e6
 
 
 def test_reported_percentiles_are_those_of_each_run(read_text):
@@ -66,15 +56,6 @@ def test_events_join_a_split_result(read_text):
         read_text(text.replace('{"Action": "output"', "{Action", 1), "b.json")
     cut = read_text(text + '{"Action": "out', "b.json")["BenchmarkA-2"]
     assert any("truncated" in note for note in cut.run.notes)
-
-
-def test_packages_with_benchmarks_of_one_name(read_text):
-    text = "pkg: example.com/a\nBenchmarkA-2 \t 100\t 12.5 ns/op\nPASS\npkg: example.com/b\nBenchmarkA-2 \t 100\t 99 ns/op\nPASS\n"
-    found = read_text(text)
-    assert {name: s.mean for name, s in found.items()} == {
-        "BenchmarkA-2": 12.5,
-        "example.com/b.BenchmarkA-2": 99.0,
-    }
 
 
 def test_a_corrupt_result_is_named(read_text):

@@ -7,51 +7,9 @@ from pathlib import Path
 import latencykit as lk
 from latencykit.io.source import Confidence, Head
 from latencykit.io.tools.hey import sniff_text
+from tests.io.test_cases import text_of
 
-TEXT = """
-Summary:
-  Total:	20.0021 secs
-  Slowest:	6.0048 secs
-  Fastest:	0.0013 secs
-  Average:	0.0061 secs
-  Requests/sec:	279.7700
-
-  Total data:	16788 bytes
-  Size/request:	3 bytes
-
-Response time histogram:
-  0.001 [1]	|
-  0.602 [5591]	|■■■■■■■■■■
-  1.202 [0]	|
-  1.802 [0]	|
-  2.403 [0]	|
-  3.003 [0]	|
-  3.603 [0]	|
-  4.204 [0]	|
-  4.804 [0]	|
-  5.404 [0]	|
-  6.005 [4]	|
-
-
-Latency distribution:
-  10%% in 0.0015 secs
-  25%% in 0.0016 secs
-  50%% in 0.0017 secs
-  75%% in 0.0018 secs
-  90%% in 0.0020 secs
-  95%% in 0.0022 secs
-  99%% in 0.0063 secs
-
-Details (average, fastest, slowest):
-  DNS+dialup:	0.0000 secs, 0.0000 secs, 0.0003 secs
-  resp read:	0.0000 secs, 0.0000 secs, 0.0045 secs
-
-Status code distribution:
-  [200]	5596 responses
-
-
-
-""".replace("  \n", "\n")
+TEXT = text_of("hey", "percentiles as printed and buckets between")
 
 
 def test_oha_s_report_is_not_hey_s():

@@ -5,48 +5,9 @@ from __future__ import annotations
 import pytest
 
 from latencykit.errors import CorruptInputError
+from tests.conftest import DATA
 
-TEXT = """Summary:
-  Success rate:	100.00%
-  Total:	10004.1000 ms
-  Slowest:	6.0000 ms
-  Fastest:	1.0000 ms
-  Average:	1.5000 ms
-  Requests/sec:	9.9959
-
-  Total data:	300 B
-  Size/request:	3 B
-  Size/sec:	29 B
-
-Response time histogram:
-  1.000 ms [1]  |
-  1.500 ms [90] |■■■■■■■■■■
-  2.000 ms [1]  |
-  2.500 ms [1]  |
-  3.000 ms [1]  |
-  3.500 ms [1]  |
-  4.000 ms [1]  |
-  4.500 ms [1]  |
-  5.000 ms [1]  |
-  5.500 ms [1]  |
-  6.000 ms [1]  |
-
-Response time distribution:
-  10.00% in 1.0500 ms
-  50.00% in 1.2000 ms
-  99.00% in 5.5000 ms
-  99.90% in NaN ms
-
-
-Details (average, fastest, slowest):
-  DNS+dialup:	0.1000 ms, 0.1000 ms, 0.1000 ms
-
-Status code distribution:
-  [200] 100 responses
-
-Error distribution:
-  [4] aborted due to deadline
-"""
+TEXT = (DATA / "formats/oha/text/oha.txt").read_text("utf-8")
 
 
 def test_text(read_text):

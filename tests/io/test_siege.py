@@ -2,21 +2,9 @@
 
 from __future__ import annotations
 
-TEXT = """** SIEGE 4.0.4
-Lifting the server siege...
-Transactions:		        1200 hits
-Availability:		       99.50 %
-Elapsed time:		        9.12 secs
-Data transferred:	        0.40 MB
-Response time:		        0.25 secs
-Transaction rate:	      131.58 trans/sec
-Throughput:		        0.04 MB/sec
-Concurrency:		       32.89
-Successful transactions:        1200
-Failed transactions:	           6
-Longest transaction:	        1.23
-Shortest transaction:	        0.05
-"""
+from tests.io.test_cases import text_of
+
+TEXT = text_of("siege", "text")
 
 
 def test_every_run_of_a_file(read_text):

@@ -38,13 +38,6 @@ def test_both_modes_are_named_with_their_shares():
     assert {"980 µs  75 %", "40 ms  25 %"} <= set(words)
 
 
-def test_maxima_stand_on_the_base_line(raw):
-    figure = drawn(plot.density, raw)
-    (tick,) = [line for line in figure.axes[0].get_lines() if line.get_label() == "_max"]
-    assert tick.get_xdata() == [raw.histogram().max]
-    assert "max 6 s" in words_of(figure)
-
-
 @pytest.mark.slow
 def test_many_series_are_named_in_a_legend(twelve):
     (ax,) = drawn(plot.density, twelve).axes

@@ -106,14 +106,6 @@ def test_a_page_needs_no_matplotlib():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_the_current_axes_are_the_default(raw):
-    import matplotlib.pyplot as plt
-
-    figure, ax = plt.subplots()
-    assert plot.percentiles(raw) is ax
-    plt.close(figure)
-
-
 @pytest.mark.slow
 def test_bare_numbers_have_no_unit():
     figure = Figure(figsize=(8, 4.5))

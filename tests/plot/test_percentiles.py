@@ -232,14 +232,6 @@ def test_summaries_beside_curves(raw):
     assert_tidy(drawn(plot.percentiles, data))
 
 
-def test_models_are_solid_to_the_end(ax):
-    model = lk.Distribution(
-        lk.EdgeBuckets([0, 1e6], [1e6, 1e7]), np.array([0, 1]), np.array([0.9, 0.1])
-    )
-    plot.percentiles(model, ax=ax)
-    assert ax.get_lines()[0].get_xdata()[-1] == 100.0
-
-
 def test_a_table_of_percentiles_is_drawn_to_its_last_one_each_series_with_its_own_look(ax):
     levels = [50, 99, 99.9, 99.9999]
     table = {

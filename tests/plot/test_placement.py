@@ -33,16 +33,6 @@ def covered(boxes, points):
     ).any()
 
 
-def test_points_are_dense_and_break_at_gaps():
-    points = points_of(
-        np.array([[0.0, 0.0], [100.0, 50.0], [np.nan, np.nan], [200.0, 0.0], [210.0, 0.0]])
-    )
-    assert np.isfinite(points).all()
-    assert not ((points[:, 0] > 101) & (points[:, 0] < 199)).any()
-    near = points[points[:, 0] <= 100]
-    assert np.abs(np.diff(near[:, 0])).max() <= 2.0 + 1e-9
-
-
 def test_labels_stand_beside_their_own_curve_and_off_all_curves():
     x = np.linspace(0, 800, 200)
     curves = [
@@ -60,14 +50,6 @@ def test_labels_stand_beside_their_own_curve_and_off_all_curves():
         nearest = [np.hypot(*(curve - middle).T).min() for curve in curves]
         assert int(np.argmin(nearest)) == k
     assert not overlap(np.concatenate(boxes), np.concatenate(boxes))[~np.eye(3, dtype=bool)].any()
-
-
-def test_fixed_texts_are_left_alone():
-    curve = points_of(np.array([[0.0, 200.0], [800.0, 200.0]]))
-    size = (100.0, 14.0)
-    there = np.array([[300.0, 150.0, 500.0, 260.0]])
-    (found,) = place([LabelRequest(size, *along(curve, size, ROOM), (0,))], [curve], there)
-    assert not overlap(box(found, size), there).any()
 
 
 @pytest.mark.slow

@@ -104,15 +104,6 @@ def test_points_of_k6_that_were_all_skipped_get_one_line(tmp_path: Path) -> None
     assert "broke" not in str(refused.value)
 
 
-def test_an_empty_row_is_quoted_with_its_line(tmp_path: Path) -> None:
-    path = tmp_path / "a.csv"
-    path.write_text("start_ms,latency_ms\n" + "1,2\n" * 5 + ",\n" * 3 + "3,abc\n")
-    with pytest.raises(lk.CorruptInputError) as refused:
-        lk.read(path)
-    assert refused.value.line == 10
-    assert "abc" in str(refused.value)
-
-
 def test_carriage_returns_alone_end_lines(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_bytes(b'{"latency_ms": 1}\r{"latency_ms": 2}\r{"latency_ms": 3}\r')
