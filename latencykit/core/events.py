@@ -29,7 +29,7 @@ class Events(Value):
     name : str
         The source, as charts and tables show it.
     kind : str
-        ``jvm-gc``, ``hiccup``, ``journal``, ``kubernetes`` or ``times``.
+        ``jvm-gc``, ``go-gctrace``, ``hiccup``, ``journal``, ``kubernetes`` or ``times``.
     start, end : ndarray of float64, shape (n,)
         Seconds on `clock`, ascending by start; equal for events without a length.
     label : ndarray of str, shape (n,)

@@ -1,8 +1,8 @@
 """`read_events`: times at which something happened, from the logs that other processes keep.
 
 Each kind of file is recognised by its content. From top to bottom: the operation and what
-recognises a file, logs of garbage collectors, JSON of journals and clusters, hiccup logs, and
-tables of times.
+recognises a file, logs of garbage collectors, JSON of journals and clusters, hiccup logs, Redis'
+slow log, and tables of times.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 
 
 _EXPECTED = (
-    "a JVM's GC log, a hiccup log (.hlog), journalctl -o json, kubectl get events -o json, "
-    "or a CSV of times"
+    "a JVM or Go GC log, a hiccup log (.hlog), journalctl -o json, kubectl get events -o json, "
+    "a Redis slow log, or a CSV of times"
 )
 _OFFSET = re.compile(r"(?P<path>.+)@(?P<offset>[+-]\d.*|\d{4}-\d\d-\d\d.*)", re.DOTALL)
 _ISO = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?"
@@ -52,8 +52,9 @@ _ZONE = re.compile(r"(?:Z|[+-]\d\d:?\d\d)$")
 def read_events(path: str | os.PathLike[str], offset: float | str | None = None) -> Events:
     """Read the events of a log beside a run, whatever process wrote it.
 
-    Logs of a JVM's garbage collections (unified logging and the style of JDK 8), hiccup logs
-    (``.hlog``), ``journalctl -o json``, ``kubectl get events -o json``, and tables (CSV or JSON) of
+    Logs of garbage collections (JVM unified logging and the style of JDK 8, Go's
+    ``GODEBUG=gctrace=1``), hiccup logs (``.hlog``), ``journalctl -o json``,
+    ``kubectl get events -o json``, ``SLOWLOG GET`` of Redis, and tables (CSV or JSON) of
     moments or of times from–to are recognised by their content.
 
     Parameters
@@ -298,6 +299,29 @@ def _jdk8_pauses(text: str, source: Source) -> tuple[_Rows, Clock]:
     return (start[known], end[known], np.array(labels, object)[known]), clock
 
 
+_GCTRACE = re.compile(
+    r"^(?P<before>.{0,200}?)\bgc \d+ @(?P<at>\d+\.\d+)s \d+%: (?P<clock>[\d.+]+) ms clock,"
+    r"(?:[^\n(]|\((?!forced\)))*+(?P<forced>\(forced\))?[ \t]*+$",
+    re.MULTILINE,
+)
+
+
+def _gctrace(source: Source) -> Events:
+    """Cycles of Go's collector; ``@`` is the start of one, the sum of its phases its length."""
+    lines = _GCTRACE.findall(source.text())
+    before, at, phases, forced = zip(*lines, strict=True)
+    start = np.array(at, np.float64)
+    length = np.array([sum(map(float, filter(None, part.split("+")))) for part in phases]) / 1e3
+    label = ["GC forced" if is_forced else "GC" for is_forced in forced]
+    # A container's log puts a date before each line, which is written when the cycle ends.
+    stamped = _decorated([re.sub(r"\[[^\[\]]*+\]", "", text) for text in before])
+    if stamped is not None and np.isfinite(stamped[0]).all() and stamped[1] != "relative":
+        origin = float(np.median(stamped[0] - start - length))
+        start, clock = start + origin, stamped[1]
+        return _events(source, "go-gctrace", start, start + length, label, clock)
+    return _events(source, "go-gctrace", start, start + length, label, "relative", (_RELATIVE,))
+
+
 # ------------------------------------------------------------
 # JSON: journals, clusters.
 
@@ -403,6 +427,32 @@ def _hiccups(source: Source) -> Events:
     note = f"pauses above {1e3 * limit:.3g} ms, each known to its interval"
     clock: Clock = "epoch" if log.run.start else "relative"
     return _events(source, "hiccup", start, end, ["hiccup"] * int(chosen.sum()), clock, (note,))
+
+
+# ------------------------------------------------------------
+# Redis: SLOWLOG GET as redis-cli prints it to a terminal, into a file, or with --json. The stamp
+# is of the second in which a command ended.
+
+_SLOW = re.compile(
+    r"^ *\d+\) +1\) \(integer\) \d+\n +2\) \(integer\) (\d+)\n +3\) \(integer\) (\d+)\n"
+    r" +4\) +1\) \"((?:[^\"\\\n]|\\.)*)\"",
+    re.MULTILINE,
+)
+_SLOW_RAW = re.compile(r"^\d+\n(1\d{9})\n(\d+)\n([^\n]+)\n(?:[^\n]*\n)*?[^\s]+:\d+\n", re.MULTILINE)
+
+
+def _slowlog(source: Source) -> Events:
+    text = source.text()
+    rows: list[tuple[object, ...]] = _SLOW.findall(text) or _SLOW_RAW.findall(text)
+    if text.lstrip().startswith("[["):
+        rows = [(row[1], row[2], (row[3] or [""])[0]) for row in json.loads(text)]
+    if not rows:
+        raise source.corrupt(None, "this slow log is empty", "entries of SLOWLOG GET", "")
+    stamp, took, command = zip(*rows, strict=True)
+    at, length = np.array(stamp, np.float64), np.array(took, np.float64) / 1e6
+    note = "the slow log knows the second in which a command ended"
+    label = [str(argument).upper() for argument in command]
+    return _events(source, "redis-slowlog", at - length, at + 1, label, "epoch", (note,))
 
 
 # ------------------------------------------------------------
@@ -549,6 +599,7 @@ _MARKS: tuple[tuple[re.Pattern[str], Callable[[Source], Events]], ...] = (
         re.compile(r'"(?:involvedObject|regarding)"\s*:|"kind"\s*:\s*"(?:EventList|Event)"'),
         _kubernetes,
     ),
+    (re.compile(r"\bgc \d+ @\d+\.\d+s \d+%: "), _gctrace),
     (
         re.compile(
             r"GC\(\d+\) |Safepoint \"|application threads were stopped: |\]\s*Using "
@@ -557,5 +608,12 @@ _MARKS: tuple[tuple[re.Pattern[str], Callable[[Source], Events]], ...] = (
             re.MULTILINE,
         ),
         _jvm,
+    ),
+    (
+        re.compile(
+            r"^ *1\) +1\) \(integer\) |^\d+\n1\d{9}\n\d+\n|^[ \t]*+\[\[\d+,\s*+1\d{9},",
+            re.MULTILINE,
+        ),
+        _slowlog,
     ),
 )

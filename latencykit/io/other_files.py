@@ -101,7 +101,7 @@ _TEXT: tuple[tuple[str, str, str], ...] = (
     ),
     (
         r"^gc \d+ @\d+\.\d+s \d+%: ", "a Go GC trace",
-        "it contains pauses, not latencies: `explain --events` takes their times as a CSV",
+        "it contains pauses, not latencies: `latencykit explain RUN --events FILE`",
     ),
     (
         r"^groups:[ \t]*$(?=[\s\S]*^[ \t]*(?:- )?(?:expr|alert|record):)",
@@ -153,8 +153,7 @@ _TEXT: tuple[tuple[str, str, str], ...] = (
     ),
     (
         r"\A *1\) +1\) \(integer\) |\A\d+\n1\d{9}\n\d+\n|\A\s*\[\[\d+,\s*1\d{9},",
-        "the slow log of Redis",
-        "it names slow commands alone: `explain --events` takes their times as a CSV",
+        "the slow log of Redis", _EVENTS,
     ),
     (r"^procs -+memory-+", "vmstat's table", _AVERAGES),
     (r"^ISO Date,.*,Rank,", "elbencho's live CSV", f"{_AVERAGES}; --lathisto prints them"),

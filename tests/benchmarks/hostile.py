@@ -85,6 +85,7 @@ EVENTS = {
     "jdk8.log": "1.0: [GC 1K->1K(1K), 0.1 secs]\n" + "1.0: [GC " * MANY,
     "blanks.log": _PAUSE + " " * MANY,
     "digits.log": _PAUSE + f"[{LONG}s] GC(1) Pause Young {LONG}ms\n",
+    "gctrace.log": f"gc 1 @{LONG}.0s 1%: {'1+' * MANY}1 ms clock, 1 ms cpu\n",
     "journal.json": f'{{"__REALTIME_TIMESTAMP": "{LONG}", "MESSAGE": "CMD ({"(" * MANY}"}}\n',
     "cluster.json": f'{{"kind": "Event", "count": "{LONG}", "eventTime": "2026-01-01T00:00:00Z"}}',
     "times.csv": f"time,what\n1.5,{'x' * MANY}\n{LONG},\x1b[2J\n",

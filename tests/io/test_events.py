@@ -45,8 +45,12 @@ def written(folder: Path, text: str, name: str = "events.txt") -> Path:
         ("jdk8-parallel.log", "jvm-gc", "epoch"),
         ("jdk8-cms.log", "jvm-gc", "relative"),
         ("jdk8-g1.log", "jvm-gc", "epoch"),
+        ("gctrace.txt", "go-gctrace", "relative"),
         ("journal.json", "journal", "epoch"),
         ("kubernetes.json", "kubernetes", "epoch"),
+        ("redis/slowlog.txt", "redis-slowlog", "epoch"),
+        ("redis/slowlog-tty.txt", "redis-slowlog", "epoch"),
+        ("redis/slowlog.json", "redis-slowlog", "epoch"),
     ],
 )
 def test_files_are_recognised_by_their_content(name: str, kind: str, clock: str) -> None:
@@ -143,6 +147,21 @@ def test_jdk_8_stamps_the_start_and_may_break_lines() -> None:
     np.testing.assert_allclose(parallel.start - NOON, [1.499, 38.5, 40.0998], atol=1e-6)
 
 
+def test_go_counts_from_its_start_or_from_a_date_before_each_line(tmp_path: Path) -> None:
+    found = read_events(DATA / "gctrace.txt")
+    assert found.start[0] == 0.030
+    assert found.end[0] == pytest.approx(0.030 + 2.449e-3)
+    line = (
+        "gc 7 @8.000s 1%: 0.1+99.8+0.1 ms clock, 0.2+0/0/0+0.2 ms cpu, 4->4->0 MB, 5 MB goal, 8 P"
+    )
+    dated = read_events(
+        written(tmp_path, f"2026-01-31T12:00:08.100000000Z stderr F {line} (forced)")
+    )
+    assert dated.clock == "epoch"
+    assert dated.start[0] == pytest.approx(NOON + 8.0)
+    assert dated.label.tolist() == ["GC forced"]
+
+
 def test_journals_know_jobs_and_clusters_recurrence(tmp_path: Path) -> None:
     journal = read_events(DATA / "journal.json")
     assert journal.label.tolist() == [
@@ -161,6 +180,16 @@ def test_journals_know_jobs_and_clusters_recurrence(tmp_path: Path) -> None:
     np.testing.assert_allclose(pods.start - NOON, [10, 120.25, 250])
     assert pods.label.tolist() == ["Unhealthy Pod", "Killing Pod", "Unhealthy Pod"]
     assert pods.notes
+
+
+def test_the_three_prints_of_a_slow_log_agree() -> None:
+    raw, terminal, fields = (
+        read_events(DATA / "redis" / name)
+        for name in ("slowlog.txt", "slowlog-tty.txt", "slowlog.json")
+    )
+    assert len(raw) == 10
+    assert raw.start.tolist() == terminal.start.tolist() == fields.start.tolist()
+    assert set(raw.label) == {"DEBUG"}
 
 
 def test_hiccup_logs_give_the_intervals_that_stand_out(tmp_path: Path) -> None:
@@ -224,7 +253,7 @@ def test_offsets_are_given_with_the_path(tmp_path: Path) -> None:
     ("text", "error", "match"),
     [
         ("", lk.CorruptInputError, "the file is empty"),
-        ("hello world\nthis is prose\n", lk.UnknownFormatError, "a JVM's GC log"),
+        ("hello world\nthis is prose\n", lk.UnknownFormatError, "a JVM or Go GC log"),
         ("\x00\x01\x02", lk.UnknownFormatError, "not text"),
         ("start,end\n1,2\nsoon,4\n", lk.CorruptInputError, r":3: 'soon' is not a time"),
         ("start,end\n1,2\n9,4\n", lk.CorruptInputError, r":3: the event ends before"),
@@ -281,6 +310,12 @@ def test_a_log_without_stalls_still_has_slow_requests_that_coincide() -> None:
     found = coincide(log, [read_events(DATA / "jvm" / "gc.log")])
     assert found.rows.significant.any()
     assert found.rows.share_above[0] == 1.0
+
+
+def test_redis_asleep_and_its_slow_log() -> None:
+    found = coincide(requests("redis"), [read_events(DATA / "redis" / "slowlog.txt")])
+    row = found.rows.iloc[0]
+    assert (row.stalls, row.coincide, row.significant) == (10, 10, True)
 
 
 def test_a_given_offset_moves_a_wrong_clock() -> None:
