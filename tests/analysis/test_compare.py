@@ -115,6 +115,11 @@ def timed(seed: int, factor: float = 1.0, stall: float = 0.0) -> lk.HistogramLog
     return lk.Samples(start=start * 1e9, duration=took * 1e9).to_log("1s")
 
 
+def test_what_would_have_been_stated_is_a_change_worth_a_word() -> None:
+    shown = dict(lk.compare(timed(1), timed(2)).would_show)
+    assert 0.5 <= shown["p50"] <= shown["p99"] <= 9
+
+
 def test_parts_of_runs_state_a_change_and_one_stall_does_not() -> None:
     assert lk.compare(timed(1), timed(2, 2.2)).verdict == "worse"
     assert lk.compare(timed(1, 2.2), timed(2)).verdict == "better"

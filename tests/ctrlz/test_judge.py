@@ -72,6 +72,9 @@ def test_samples_from_the_schedule_are_honest() -> None:
     assert ruling.verdict == "honest"
     assert all(abs(row.ratio - 1) < 0.01 for row in ruling.rows if row.decisive)
     assert [row.percentile for row in ruling.rows if row.decisive] == [90, 95, 99, 99.9]
+    corrected = _judge(_samples(_schedule()).with_run(corrected="tool"))
+    for found, said in ((ruling, False), (corrected, True)):
+        assert ("by the tool's own correction" in found.reasons[-1]) is said
 
 
 def test_a_pile_at_the_top_of_samples_is_a_clip() -> None:

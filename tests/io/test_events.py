@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
+from scipy import stats
 
 import latencykit as lk
 from latencykit.analysis.coincidence import coincide
@@ -493,6 +494,16 @@ def test_one_connection_is_found_and_a_stall_of_all_is_not() -> None:
 
 
 # ------------------------------------------------------------ the result
+
+
+def test_one_connection_among_ten_has_the_probability_of_a_binomial() -> None:
+    """Five of the seven blocks with a slow request are those of one connection."""
+    connection, took = np.arange(20_000) % 10, np.full(20_000, 1e6)
+    took[[4007, 8007, 12_007, 14_007, 16_007, 2001, 6002]] = 1e9
+    run = lk.Samples(start=np.arange(20_000) * 5e7, duration=took, connection=connection)
+    (text,) = (text for text in coincide(run).findings if text.startswith("connection 7"))
+    assert "in 5 of the 7 blocks" in text
+    assert f"(p = {10 * stats.binom.sf(4, 7, 0.1):.2g})" in text
 
 
 def test_data_without_time_say_so() -> None:
