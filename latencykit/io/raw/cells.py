@@ -430,12 +430,13 @@ def _moments(texts: Sequence[str]) -> AnyArray:
         return np.full(len(texts), "NaT", "M8[ns]")
     import pandas as pd
 
-    text = pd.Series(texts, dtype=object).str.replace(_ZULU, r"\1Z", regex=True)
-    text = text.str.replace(_APART, r"\1-\2-\3T", regex=True)
+    text = pd.Series(texts, dtype=object)
     moments = pd.to_datetime(text, utc=True, format="ISO8601", errors="coerce")
-    if moments.isna().any():  # as web servers write them
-        when = pd.to_datetime(
-            text.str.strip("[]"), utc=True, format="%d/%b/%Y:%H:%M:%S %z", errors="coerce"
-        )
-        moments = moments.fillna(when)
+    if moments.isna().any():  # as people, Gin and web servers write them
+        text = text.str.replace(_ZULU, r"\1Z", regex=True)
+        text = text.str.replace(_APART, r"\1-\2-\3T", regex=True)
+        web = text.str.strip("[]")
+        for some, style in ((text, "ISO8601"), (web, "%d/%b/%Y:%H:%M:%S %z")):
+            when = pd.to_datetime(some, utc=True, format=style, errors="coerce")
+            moments = moments.fillna(when)
     return as_nanoseconds(moments)
