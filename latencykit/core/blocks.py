@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -33,9 +33,7 @@ T = TypeVar("T")
 
 _DENSE = 32 << 20  # bytes of totals of several layouts; further layouts are kept entry by entry
 _ASIDE = 1 << 22  # entries of further layouts that wait to be added up
-_OPEN = 64  # groups that are summed at a time
-_PARTS = 16  # sparse sums of a group that wait to be added up
-_WALK = 1 << 13  # bytes of payloads per group from which on they are added while decoded
+_MOST_CELLS = 8  # cells of a table per entry that are sooner added up there than sorted
 _SLICE = 64  # entries that are sooner copied as a slice than one by one
 _TAGS = 1 << 14  # tags that are read together
 _FIRST_TAGS = 1 << 8  # at first: a table shows no more than some
@@ -64,11 +62,6 @@ class Block:
     index: Ints
     counts: Ints
     buckets: Buckets
-
-    @property
-    def encoded(self) -> bool:
-        """Whether nothing is decoded yet, so that `folded` costs less than the arrays."""
-        return False
 
     @property
     def entry_rows(self) -> Ints:
@@ -129,7 +122,7 @@ class Block:
         return Block(self.rows, self.indptr, index, counts, self.buckets)
 
     def folded(
-        self, percentiles: Sequence[float] = (), total: CountSink | None = None
+        self, percentiles: Sequence[float] = (), total: TotalsFold | None = None
     ) -> tuple[Ints, Ints]:
         """Return sums of the rows, and the indices of their lowest, highest and percentiles.
 
@@ -137,7 +130,7 @@ class Block:
         `total`.
         """
         if total is not None:
-            total.put(self)
+            total.add(self)
         sums, entries = fold(self.indptr, self.index, self.counts, percentiles)
         index = np.full(entries.shape, -1)
         filled = np.flatnonzero(sums)
@@ -148,7 +141,7 @@ class Block:
         """Return rows with entries, and of those the ones from `part` of the row's maximum on."""
         filled = np.flatnonzero(np.diff(self.indptr))
         last = self.indptr[filled + 1]
-        lowest = lowest_above(self.buckets, part, self.index[last - 1])
+        lowest = self.buckets.index_of(self.buckets.low(self.index[last - 1]) * part)
         # Where in each ascending row the first value stands that is not below its `least`.
         begins = self.indptr[filled]
         low, high = begins, last
@@ -170,22 +163,6 @@ class Block:
 def narrowed(values: Ints) -> AnyArray:
     """Return the integers as narrow as they can be."""
     return values.astype(np.min_scalar_type(int(values.max(initial=0))))
-
-
-class CountSink(Protocol):
-    """Sums that a block adds its counts to, by itself or while it is decoded."""
-
-    def room(self, buckets: Buckets, width: int = 0) -> Ints | None:
-        """Return the sums of a layout, to add to; None where they are not simply one array.
-
-        Where there are none yet, they are made, so wide, if a width is given.
-        """
-
-    def count(self, added: int) -> None:
-        """Count what was added to it."""
-
-    def put(self, block: Block) -> None:
-        """Add the entries of a block."""
 
 
 class Part(Protocol):
@@ -337,19 +314,27 @@ def entry_sums(row: Ints, index: Ints, counts: Ints) -> tuple[Ints, Ints, Ints]:
     low = int(index.min(initial=0))  # sketches have buckets below 0
     width = int(index.max(initial=0)) - low + 1
     keys = row * width + (index - low)
-    if (keys[1:] < keys[:-1]).any():
-        order = np.argsort(keys, kind="stable")
-        keys, counts = keys[order], counts[order]
-    first = occupied(np.diff(keys, prepend=-1))
-    if not first.size:
+    if not keys.size:
         return keys, keys, np.zeros(0, np.int64)
-    if _exact_sum(counts) >= 1 << 63:
-        raise InputTooLargeError(_TOO_MUCH)
-    return (
-        keys[first] // width,
-        keys[first] % width + low,
-        np.add.reduceat(counts, as_positions(first)),
-    )
+    large = float(counts.sum(dtype=np.float64)) >= 2.0**62
+    begin = int(keys.min())
+    cells = int(keys.max()) - begin + 1
+    if cells <= _MOST_CELLS * keys.size and not large:
+        dense = np.zeros(cells, np.int64)
+        add_counts(dense, keys - begin, counts)
+        at = occupied(dense)
+        keys, sums = at + begin, dense[at]
+    else:
+        if (keys[1:] < keys[:-1]).any():
+            order = np.argsort(keys, kind="stable")
+            keys, counts = keys[order], counts[order]
+        if large:  # is it in one row?
+            begins = occupied(np.diff(keys // width, prepend=-1))
+            if max(np.add.reduceat(counts.astype(object), begins)) >= 1 << 63:
+                raise InputTooLargeError(_TOO_MUCH)
+        first = occupied(np.diff(keys, prepend=-1))
+        keys, sums = keys[first], np.add.reduceat(counts, as_positions(first))
+    return keys // width, keys % width + low, sums
 
 
 def _exact_sum(counts: Ints) -> int:
@@ -359,77 +344,14 @@ def _exact_sum(counts: Ints) -> int:
 
 
 class Fold(Protocol):
-    """A question that is answered by seeing each block of a log once, in any order.
-
-    A fold that also has ``ahead(block)`` and ``join(block, result)`` does most of its work in
-    threads, several blocks at a time: `ahead` changes nothing, and `join` does with its result what
-    `add` does without. See `ahead_of` and `join`. Where its attribute ``accumulates`` is true, it
-    needs nothing decoded, and the larger a block the better; and `join` needs the result alone,
-    without the counts of the block.
-    """
+    """A question that is answered by seeing each block of a log once, in any order."""
 
     def add(self, block: Block) -> None:
         """Take a block in."""
 
 
-def ahead_of(fold: Fold, block: Block) -> Any:
-    """Do in any thread what a fold can do of a block by itself: it decodes it, at least."""
-    work = getattr(fold, "ahead", None)
-    if work is not None:
-        return work(block)
-    _ = block.counts
-    return None
-
-
-def join(fold: Fold, block: Block, result: Any) -> None:
-    """Add a block to a fold, block by block in one thread, given the result of `ahead_of`."""
-    if result is None:
-        fold.add(block)
-    else:
-        fold.join(block, result)  # type: ignore[attr-defined]
-
-
-def map_ahead(
-    blocks: list[Block], folds: Sequence[Fold], work: Callable[[Block], Sequence[Any]]
-) -> list[tuple[Block, Sequence[Any]]]:
-    """Return neighbouring blocks, each with the results of `work` for the folds.
-
-    Where none of the folds needs them decoded, the blocks are put together, and come without their
-    counts once all have what they need of them.
-    """
-    walk = bool(folds) and all(getattr(fold, "accumulates", False) for fold in folds)
-    if walk and len(blocks) > 1 and len({block.buckets for block in blocks}) == 1:
-        blocks = [blocks[0].joined(blocks[1:])]
-    found: list[tuple[Block, Sequence[Any]]] = []
-    none = np.zeros(0, np.int64)
-    blocks.reverse()
-    while blocks:  # what is decoded of one is freed before the next
-        block = blocks.pop()
-        results = work(block)
-        light = walk and not any(result is None for result in results)
-        held = Block(block.rows, none, none, none, block.buckets) if light else block
-        found.append((held, results))
-    return found
-
-
-class PartialSums(NamedTuple):
-    """What a block says by itself: see `Block.folded`; and its sum."""
-
-    sums: Ints
-    places: Ints
-    total: list[Counts]
-
-
-def accumulated(block: Block, percentiles: Sequence[float] = ()) -> PartialSums:
-    """Return what a block says by itself."""
-    total = TotalsFold()
-    return PartialSums(*block.folded(percentiles, total), total.sums())
-
-
 class TotalsFold:
     """Sum of all counts, layout by layout."""
-
-    accumulates = True
 
     def __init__(self) -> None:
         self._dense: dict[Buckets, Ints] = {}
@@ -441,11 +363,6 @@ class TotalsFold:
         """Whether nothing was added yet."""
         return not self._sum
 
-    def room(self, buckets: Buckets, width: int = 0) -> Ints | None:
-        """See `CountSink`."""
-        dense = self._dense.get(buckets)
-        return self._dense_totals(buckets, width) if dense is None and width else dense
-
     def count(self, added: int) -> None:
         """Count what was added; the sum of all has to fit into 63 bits."""
         self._sum += added
@@ -454,26 +371,8 @@ class TotalsFold:
 
     def add(self, block: Block) -> None:
         """Add the block's counts."""
-        if block.encoded:
-            block.folded((), self)
-        else:
-            self.put(block)
-
-    def ahead(self, block: Block) -> PartialSums:
-        """See `Fold`."""
-        return accumulated(block)
-
-    def join(self, _: Block, walked: PartialSums) -> None:
-        """See `Fold`."""
-        for counts in walked.total:
-            self._take(*counts)
-
-    def put(self, block: Block) -> None:
-        """Add the block's entries."""
-        self._take(block.buckets, block.index, block.counts)
-
-    def _take(self, buckets: Buckets, index: Ints, counts: Ints) -> None:
-        self.count(_exact_sum(counts))
+        self.count(_exact_sum(block.counts))
+        buckets, index, counts = block.buckets, block.index, block.counts
         dense = self._dense_totals(buckets, int(index.max(initial=-1)) + 1)
         if dense is not None:
             add_counts(dense, index, counts)
@@ -521,132 +420,6 @@ class TotalsFold:
         ]
 
 
-class SlidingSums:
-    """Sums of groups of intervals, dense while a group is incomplete, then handed on.
-
-    Parameters
-    ----------
-    group : ndarray of int64, shape (intervals,)
-        The group of each interval.
-    done : callable
-        Takes the number of a group and its sums, (layout, index, counts) for each of its layouts.
-    """
-
-    def __init__(
-        self,
-        group: Ints,
-        done: Callable[[int, list[Counts]], None],
-    ) -> None:
-        self._group, self._done = group, done
-        self._left: list[int] = np.bincount(group).tolist()
-        self._open: dict[int, dict[Buckets, Ints]] = {}
-        self._aside: dict[int, dict[Buckets, list[tuple[Ints, Ints]]]] = {}
-        self._spare: list[Ints] = []
-        self.bound = 0.0  # which no sum is above
-        self.widest = 0
-
-    def add(self, block: Block) -> None:
-        """Take a block in."""
-        parts = self.ahead(block)
-        if parts is not None:
-            self.join(block, parts)
-            return
-        for number, begin, end in self._groups(block):
-            part = block.part(begin, end)
-            if part.index.size:
-                self.put(number, part.buckets, part.index, part.counts, part.width)
-            self._arrived(number, end - begin)
-
-    accumulates = True
-
-    def _groups(self, block: Block) -> list[tuple[int, int, int]]:
-        """Return the number, the first row and the end of each group within a block."""
-        group = self._group[block.rows]
-        first = [0, *((group[1:] != group[:-1]).nonzero()[0] + 1).tolist()]
-        return list(zip(group[first].tolist(), first, [*first[1:], group.size], strict=True))
-
-    def ahead(self, block: Block) -> list[tuple[int, int, list[Counts]]] | None:
-        """Return each group within a block: its number, rows and sum; see `Fold`."""
-        groups = self._groups(block)
-        if block.nbytes <= _WALK * len(groups):
-            _ = block.counts
-            return None
-        return [
-            (number, end - begin, accumulated(block.part(begin, end)).total)
-            for number, begin, end in groups
-        ]
-
-    def join(self, _: Block, parts: list[tuple[int, int, list[Counts]]]) -> None:
-        """See `Fold`."""
-        for number, rows, total in parts:
-            begun = number in self._open or number in self._aside
-            if self._left[number] == rows and not begun:  # all that there is of the group
-                self._left[number] = 0
-                self._done(number, total)
-                continue
-            for buckets, index, counts in total:
-                self.put(number, buckets, index, counts, int(index.max()) + 1)
-            self._arrived(number, rows)
-
-    def close(self) -> None:
-        """Hand on the groups of which some intervals never arrived: empty ones may be left out."""
-        for number in sorted(self._open.keys() | self._aside.keys()):
-            self._finish(number)
-
-    def dense(self, number: int, buckets: Buckets, width: int = 0) -> Ints:
-        """Return the sums of a layout in a group, at least so wide."""
-        sums = self._open.setdefault(number, {})
-        if len(self._open) > _OPEN:
-            self._set_aside(next(iter(self._open)))
-        dense = sums.get(buckets)
-        if dense is None or dense.size < width:
-            self.widest = max(self.widest, width + 1024)
-            wider = self._spare.pop() if self._spare else np.zeros(self.widest, np.int64)
-            wider = wider if wider.size >= width else np.zeros(self.widest, np.int64)
-            if dense is not None:
-                wider[: dense.size] = dense
-            dense = sums[buckets] = wider
-        return dense
-
-    def put(self, number: int, buckets: Buckets, index: Ints, counts: Ints, width: int) -> None:
-        """Add entries to the sums of a group."""
-        self.bound += float(counts.max()) * counts.size
-        dense = self.dense(number, buckets, width)
-        if self.bound >= 2.0**62 and int(dense.sum()) + sum(counts.tolist()) >= 1 << 63:
-            raise InputTooLargeError(_TOO_MUCH)
-        add_counts(dense, index, counts)
-
-    def _arrived(self, number: int, rows: int) -> None:
-        self._left[number] -= rows
-        if not self._left[number]:
-            self._finish(number)
-
-    def _set_aside(self, number: int) -> None:
-        """Make the sums of a group sparse; add up those of one layout now and then."""
-        aside = self._aside.setdefault(number, {})
-        for buckets, dense in self._open.pop(number, {}).items():
-            index = occupied(dense)
-            parts = aside.setdefault(buckets, [])
-            parts.append((index, dense[index]))
-            dense[index] = 0
-            if len(self._spare) < _OPEN:
-                self._spare.append(dense)
-            if len(parts) > _PARTS:
-                aside[buckets] = [_sum_of(parts)]
-
-    def _finish(self, number: int) -> None:
-        self._set_aside(number)
-        parts = self._aside.pop(number)
-        self._done(number, [(buckets, *_sum_of(some)) for buckets, some in parts.items()])
-
-
-def _sum_of(parts: list[tuple[Ints, Ints]]) -> tuple[Ints, Ints]:
-    if len(parts) == 1:
-        return parts[0]
-    index, counts = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return entry_sums(np.zeros(index.size, np.int64), index, counts)[1:]
-
-
 class SeriesFold:
     """Count, extremes, mean and percentiles of every interval, as bucket indices."""
 
@@ -656,9 +429,7 @@ class SeriesFold:
         percentiles: Sequence[float] = (),
         *,
         moments: bool = False,
-        total: TotalsFold | None = None,
     ) -> None:
-        self._total = total  # which takes every block in, too
         self.percentiles = tuple(float(p) for p in percentiles)
         self.count = np.zeros(intervals, np.int64)
         # Indices of the lowest and the highest bucket and those of the percentiles.
@@ -671,7 +442,13 @@ class SeriesFold:
     def add(self, block: Block) -> None:
         """Take a block in: a few array operations, whatever its number of rows."""
         rows, buckets = block.rows, block.buckets
-        self.put(rows, buckets, *block.folded(self.percentiles, self._total))
+        sums, index = block.folded(self.percentiles)
+        if self._index.dtype == np.int32 and int(index.max(initial=0)) >= 1 << 31:
+            self._index = self._index.astype(np.int64)
+        self.count[rows], self._index[rows] = sums, index
+        self._layout[rows] = np.where(
+            sums > 0, self._layouts.setdefault(buckets, len(self._layouts)), -1
+        )
         if self.mean.size:
             steps = (
                 buckets.mid_steps(block.index)
@@ -680,33 +457,6 @@ class SeriesFold:
             )
             mean, std = row_mean_std(block.entry_rows, steps, block.counts, rows.size)
             self.mean[rows], self.std[rows] = mean * buckets.scale, std * buckets.scale
-
-    @property
-    def accumulates(self) -> bool:
-        """See `Fold`."""
-        return not self.mean.size
-
-    def ahead(self, block: Block) -> PartialSums | None:
-        """See `Fold`."""
-        if self.accumulates:
-            return accumulated(block, self.percentiles)
-        _ = block.counts
-        return None
-
-    def join(self, block: Block, walked: PartialSums) -> None:
-        """See `Fold`."""
-        self.put(block.rows, block.buckets, walked.sums, walked.places)
-        if self._total is not None:
-            self._total.join(block, walked)
-
-    def put(self, rows: Ints, buckets: Buckets, sums: Ints, index: Ints) -> None:
-        """Take in what `Block.folded` returned for rows of one layout."""
-        if self._index.dtype == np.int32 and int(index.max(initial=0)) >= 1 << 31:
-            self._index = self._index.astype(np.int64)
-        self.count[rows], self._index[rows] = sums, index
-        self._layout[rows] = np.where(
-            sums > 0, self._layouts.setdefault(buckets, len(self._layouts)), -1
-        )
 
     def edges(
         self,
@@ -768,29 +518,17 @@ class TopFold:
 
     def __init__(self, part: float, most: int = 48 << 20) -> None:
         self._part, self._most = part, most
-        self.accumulates = True
         self._blocks: list[Block] | None = []
         self._bytes = 0
 
     def add(self, block: Block) -> None:
         """Take a block in."""
-        top = self.ahead(block)
-        if top is not None:
-            self.join(block, top)
-
-    def ahead(self, block: Block) -> Block | None:
-        """Return the entries of a block, None for none; see `Fold`."""
-        if self._blocks is None:
-            return None
-        top = block.top(self._part * (1 - 1e-9))
-        return top.kept() if top.rows.size else None
-
-    def join(self, _: Block, top: Block) -> None:
-        """See `Fold`."""
         if self._blocks is None:
             return
-        self._blocks.append(top)
-        self._bytes += top.nbytes
+        top = block.top(self._part * (1 - 1e-9))
+        if top.rows.size:
+            self._blocks.append(top.kept())
+            self._bytes += self._blocks[-1].nbytes
         if self._bytes > self._most:
             self._blocks = None
 
@@ -800,11 +538,6 @@ class TopFold:
             return None
         rows = 1 + max((int(block.rows.max()) for block in self._blocks), default=-1)
         return MemoryPart(self._blocks).blocks(np.arange(rows))
-
-
-def lowest_above(buckets: Buckets, part: float, highest: Ints) -> Ints:
-    """Return the lowest bucket that `Block.top` returns of rows with these highest ones."""
-    return buckets.index_of(buckets.low(highest) * part)
 
 
 def _slices(values: Ints, begins: Ints, ends: Ints) -> Ints:

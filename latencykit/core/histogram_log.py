@@ -9,7 +9,7 @@ the log.
 from __future__ import annotations
 
 import math
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -22,12 +22,9 @@ from latencykit.core.blocks import (
     Block,
     MemoryPart,
     SeriesFold,
-    SlidingSums,
     TagPart,
     TotalsFold,
-    ahead_of,
-    join,
-    map_ahead,
+    entry_sums,
 )
 from latencykit.core.buckets import HdrBuckets
 from latencykit.core.evidence import MOST_BINS, Tails, TailTable
@@ -56,7 +53,7 @@ from latencykit.units import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     import pandas as pd
     from numpy.typing import ArrayLike, NDArray
@@ -413,26 +410,14 @@ class HistogramLog(HistogramBacked, Value):
 
     def _blocks(self) -> Iterator[Block]:
         """All intervals as blocks; see `blocks_of`."""
-        for block, _ in self._blocks_ahead():
-            yield block
-
-    def _blocks_ahead(self, fold: Fold | None = None) -> Iterator[tuple[Block, Any]]:
-        """Yield all blocks, each with what `fold` did of it ahead."""
         expected, cache = self._shared.expected, None
         keeps = self._shared.keeps and len(self) == self._shared.size
         if expected and keeps and not self._cached():
             cache = self._new_cache(expected) if self._gains_by_cache() else None
-
-        def ahead(block: Block) -> list[Any]:
-            result = None if fold is None else ahead_of(fold, self._in_unit(block))
-            return [result] if cache is None else [result, cache.ahead(block)]
-
-        folds = [one for one in (fold, cache) if one is not None]
-        for block, results in self._stored_blocks(ahead, folds):
-            result, of_cache = (*(results or ()), None, None)[:2]
+        for block in self._stored_blocks():
             if cache is not None:
-                join(cache, block, of_cache)
-            yield self._in_unit(block), result
+                cache.add(block)
+            yield self._in_unit(block)
         if cache is not None:
             cache.close()
             self._shared.keep(cache)
@@ -448,12 +433,10 @@ class HistogramLog(HistogramBacked, Value):
             self._scaled_layouts[buckets] = buckets.scaled(self._factor)
         return self._scaled_layouts[buckets]
 
-    def _stored_blocks(
-        self, ahead: Callable[[Block], Any], folds: Sequence[Fold]
-    ) -> Iterator[tuple[Block, Any]]:
+    def _stored_blocks(self) -> Iterator[Block]:
         """Yield the blocks with their stored layouts, from memory if all intervals are there.
 
-        Beside each is what a thread did of it `ahead`, for the folds; None without threads.
+        Threads, where they pay, decode some blocks ahead.
         """
         parts, (part_of, row_of) = self._parts, self._where
         cache = self._shared.cache
@@ -469,37 +452,34 @@ class HistogramLog(HistogramBacked, Value):
             if not mine.size:
                 continue
 
-            def own(block: Block, wanted: Ints = wanted, mine: Ints = mine) -> Block:
-                return block.numbered(mine[np.searchsorted(wanted, block.rows)])
-
-            def work(
-                blocks: list[Block], own: Callable[[Block], Block] = own
-            ) -> list[tuple[Block, Any]]:
-                return map_ahead([*map(own, blocks)], folds, ahead)
+            def decoded(
+                blocks: Iterable[Block], wanted: Ints = wanted, mine: Ints = mine
+            ) -> list[Block]:
+                own = [
+                    block.numbered(mine[np.searchsorted(wanted, block.rows)]) for block in blocks
+                ]
+                for block in own:
+                    _ = block.counts
+                return own
 
             threaded: Any = part  # see `ThreadedPart`
             threads = threaded.threads(wanted) if hasattr(part, "threads") else 1
             if threads > 1:
-                yield from threaded.iter_blocks_parallel(wanted, work, threads)
+                yield from threaded.iter_blocks_parallel(wanted, decoded, threads)
             else:
                 for block in part.blocks(wanted):
-                    yield own(block), None
+                    yield from decoded([block])
 
     def _pass(self, request: Request, *folds: Fold) -> tuple[LogCache, Ints] | None:
         """Scan, and return the cache and the rows of this log in it; None where nothing is kept."""
         known = self._cached()
         cache = self._new_cache(request) if known is None and self._gains_by_cache() else None
-        wanted = (*folds, cache) if cache is not None else folds
-
-        def ahead(block: Block) -> list[Any]:
+        for block in self._stored_blocks():
             shown = self._in_unit(block)
-            return [ahead_of(fold, block if fold is cache else shown) for fold in wanted]
-
-        nothing = [None] * len(wanted)
-        for block, results in self._stored_blocks(ahead, wanted):
-            shown = self._in_unit(block)  # folds first: what they decode is at hand then
-            for fold, result in zip(wanted, results or nothing, strict=True):
-                join(fold, block if fold is cache else shown, result)
+            for fold in folds:
+                fold.add(shown)
+            if cache is not None:
+                cache.add(block)
         if cache is None:
             return known
         cache.close()
@@ -730,8 +710,8 @@ def total_of(log: HistogramLog) -> list[Counts]:
     if plain and known is not None and known[0].total and known[1].size == known[0].size:
         return known[0].total.sums()
     fold = TotalsFold()
-    for block, result in log._blocks_ahead(fold):
-        join(fold, block, result)
+    for block in log._blocks():
+        fold.add(block)
     return fold.sums()
 
 
@@ -793,11 +773,8 @@ def interval_series(
             columns = count, least, most, asked, values, none, none
             return IntervalSeries(log.starts, log.lengths, *columns, log.unit, lows, beyond)
     summed = log._whole is not None or log._read_total is not None
-    total = None if summed else TotalsFold()
-    fold = SeriesFold(len(log), asked, moments=moments, total=total)
-    scan(log, fold)
-    if total is not None:
-        log._whole = log._histogram_of(total.sums())
+    fold = SeriesFold(len(log), asked, moments=moments)
+    scan(log, fold, *(() if summed else (TotalsFold(),)))
     least, most, values, lows, beyond = fold.edges(asked)
     columns = fold.count, least, most, asked, values, fold.mean, fold.std
     return IntervalSeries(log.starts, log.lengths, *columns, log.unit, lows, beyond)
@@ -866,7 +843,7 @@ class SlotPart:
         slot = position[self._group]
         chosen = np.flatnonzero(slot >= 0)
         chosen = chosen[np.argsort(slot[chosen], kind="stable")]
-        # Intervals of one part come in order of time, those of several one part after the other.
+        # Of several parts, the intervals of one come after those of the other.
         turns = 1
         if len(self._log._parts) > 1:
             turns = max(1, min(chosen.size // _TURN, rows.size))
@@ -875,40 +852,54 @@ class SlotPart:
         )
         for first, end in pairwise(bounds.tolist()):
             mine = np.sort(chosen[first:end])
-            if not mine.size:
+            if mine.size:
+                yield from _summed(self._log._view(mine)._blocks(), slot[mine], rows)
+
+
+def _summed(blocks: Iterable[Block], slot: Ints, rows: Ints) -> Iterator[Block]:
+    """Sum the intervals of each slot; slots are handed on once all of their intervals have come."""
+    left = np.bincount(slot, minlength=rows.size)
+    waiting: dict[Buckets, list[tuple[Ints, Ints, Ints]]] = {}
+    size, most = 0, _ENTRIES
+    for block in chain(blocks, (None,)):
+        if block is not None:
+            of_row = slot[block.rows]
+            left -= np.bincount(of_row, minlength=left.size)
+            sums = entry_sums(of_row[block.entry_rows], block.index, block.counts)
+            waiting.setdefault(block.buckets, []).append(sums)
+            size += sums[0].size
+            if size <= most:
                 continue
-            ready: list[tuple[int, Buckets, Ints, Ints]] = []
+        ready = left <= 0 if block is not None else np.ones(left.size, np.bool_)
+        layouts, size = np.zeros(left.size, np.int64), 0
+        whole = {}
+        for buckets, parts in waiting.items():
+            columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
+            whole[buckets] = columns = [*(entry_sums(*columns) if len(parts) > 1 else columns)]
+            layouts[columns[0]] += 1
+        mixed = ready & (layouts > 1)
+        for buckets, columns in whole.items():
+            now = (ready & ~mixed)[columns[0]]
+            if now.any():
+                yield _block_of(rows, buckets, *(column[now] for column in columns))
+            later = ~ready[columns[0]]
+            waiting[buckets] = [tuple(column[later] for column in columns)]
+            size += int(np.count_nonzero(later))
+        for number in np.flatnonzero(mixed).tolist():
+            of_slot = [
+                of_interval(buckets, index[slots == number], counts[slots == number])
+                for buckets, (slots, index, counts) in whole.items()
+                if (slots == number).any()
+            ]
+            buckets, index, counts = as_interval(merge_histograms(of_slot))
+            yield _block_of(rows, buckets, np.full(index.size, number), index, counts)
+        most = max(_ENTRIES, 2 * size)
 
-            def slot_done(number: int, sums: list[Counts]) -> None:
-                if len(sums) > 1:  # layouts differ within the slot
-                    sums = [as_interval(merge_histograms([of_interval(*one) for one in sums]))]
-                ready.extend((number, *one) for one in sums)  # noqa: B023
 
-            sums = SlidingSums(slot[mine], slot_done)
-            for block, result in self._log._view(mine)._blocks_ahead(sums):
-                join(sums, block, result)
-                if sum(one[2].size for one in ready) > _ENTRIES:
-                    yield from _joined(rows, ready)
-                    ready.clear()
-            sums.close()
-            yield from _joined(rows, ready)
-
-
-def _joined(slots: Ints, sums: list[tuple[int, Buckets, Ints, Ints]]) -> Iterator[Block]:
-    """Sums of slots as blocks, one per layout."""
-    layouts: dict[Buckets, list[tuple[int, Ints, Ints]]] = {}
-    for number, buckets, index, counts in sums:
-        layouts.setdefault(buckets, []).append((number, index, counts))
-    for buckets, members in layouts.items():
-        numbers, indices, counts_of = zip(*members, strict=True)
-        indptr = np.concatenate(([0], np.cumsum([index.size for index in indices])))
-        yield Block(
-            slots[list(numbers)],
-            indptr,
-            np.concatenate(indices),
-            np.concatenate(counts_of),
-            buckets,
-        )
+def _block_of(rows: Ints, buckets: Buckets, slot: Ints, index: Ints, counts: Ints) -> Block:
+    """A block of the sums of some slots."""
+    first = np.flatnonzero(np.diff(slot, prepend=-1))
+    return Block(rows[slot[first]], np.append(first, slot.size), index, counts, buckets)
 
 
 def merge_logs(logs: Sequence[HistogramLog], align: str = "absolute") -> HistogramLog:

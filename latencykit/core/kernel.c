@@ -186,54 +186,6 @@ API int64_t lk_places(const int64_t *indptr, int64_t rows, const int64_t *counts
     return 0;
 }
 
-/* Rows of varints → the sum of each and the indices at its `places_of`, in one walk; counts are added
-   to total[width] unless width is 0. Returns the rows done before the first that is not plain, that
-   does not fit into `total`, or whose sum is above 2**38; of that row nothing is added. `index` and
-   `counts` have room for the bytes of a row. */
-API int64_t lk_fold(const uint8_t *data, int64_t size, const int64_t *begins, const int64_t *ends,
-                    int64_t n, const int64_t *slots, int64_t each, const double *below, int64_t p,
-                    int64_t *total, int64_t width, int64_t *index, int64_t *counts, int64_t room,
-                    int64_t *sums, int64_t *places)
-{
-    for (int64_t r = 0; r < n; r++, places += 2 + p) {
-        int64_t begin = begins[r], end = ends[r], entries;
-        uint64_t sum;
-        if (begin < 0 || begin > end || end > size || end - begin > room) return r;
-        entries = decode_row(data + begin, data + end, slots[each ? r : 0], index, counts, &sum);
-        if (entries < 0 || (entries && width && index[entries - 1] >= width)) return r;
-        if (sum >> 38 || places_of(counts, entries, sum, below, p, places)) return r;
-        sums[r] = (int64_t)sum;
-        for (int64_t k = 0; k < 2 + p; k++) places[k] = sum ? index[places[k]] : -1;
-        for (int64_t i = 0; width && i < entries; i++) /* wraps, as numpy does */
-            total[index[i]] = (int64_t)((uint64_t)total[index[i]] + (uint64_t)counts[i]);
-    }
-    return n;
-}
-
-/* Rows of varints → the highest entries of each, from index lowest[its last index] on, as CSR:
-   indptr[n + 1], top[space] and their counts. Returns the rows done before the first that is not
-   plain, is not within lowest[width], or has no room. `index` and `counts` are as in `lk_fold`. */
-API int64_t lk_top(const uint8_t *data, int64_t size, const int64_t *begins, const int64_t *ends,
-                   int64_t n, const int64_t *slots, int64_t each, const int64_t *lowest,
-                   int64_t width, int64_t *index, int64_t *counts, int64_t room, int64_t *indptr,
-                   int64_t *top, int64_t *top_counts, int64_t space)
-{
-    int64_t done = indptr[0] = 0;
-    for (int64_t r = 0; r < n; r++) {
-        int64_t begin = begins[r], end = ends[r], entries, first;
-        uint64_t sum;
-        if (begin < 0 || begin > end || end > size || end - begin > room) return r;
-        first = entries = decode_row(data + begin, data + end, slots[each ? r : 0], index, counts, &sum);
-        if (entries < 0 || (entries && index[entries - 1] >= width)) return r;
-        while (first && index[first - 1] >= lowest[index[entries - 1]]) first--;
-        if (entries - first > space - done) return r;
-        for (int64_t i = first; i < entries; i++, done++)
-            top[done] = index[i], top_counts[done] = counts[i];
-        indptr[r + 1] = done;
-    }
-    return n;
-}
-
 /* Where lines end, and where commas[room] of them are, `width` per line, in text that ends with a
    line feed. Returns the number of lines; -1 where a line has another number of commas, or where
    there are more lines than ends[] has room for. */

@@ -49,9 +49,7 @@ def _load() -> ctypes.CDLL | None:
             "lk_add": "aiaai",
             "lk_tabulate": "aiiaaiaaiai",
             "lk_places": "aiaiaiaa",
-            "lk_fold": "siaaiaiaiaiaaiaa",
             "lk_lines": "siiaia",
-            "lk_top": "siaaiaiaiaaiaaai",
             "lk_values": "aiidiai",
             "lk_measured": "aiiiiiaia",
         }
@@ -132,61 +130,6 @@ def decode_varints(
         _at(indptr), _at(index), _at(counts), size,
     )  # fmt: skip
     return None if entries < 0 else (indptr, index[:entries], counts[:entries])
-
-
-def fold_varints(
-    data: bytes,
-    begins: Ints,
-    ends: Ints,
-    slots: Ints,
-    percentiles: Sequence[float] = (),
-    total: Ints | None = None,
-) -> tuple[Ints, Ints, int]:
-    """Return what `fold` does for rows of varints, without making entries of them.
-
-    Sums of the rows, the bucket indices (not entries) of their lowest, their highest and their
-    percentiles, and how many rows were done before one that is left to numpy; counts of these
-    rows are added to `total`, where given.
-    """
-    sums = np.empty(ends.size, np.int64)
-    places = np.empty((ends.size, 2 + len(percentiles)), np.int64)
-    begins, ends, slots = _wide(begins, ends, slots)
-    below = _lowered(tuple(percentiles))
-    into = sums[:0] if total is None else total
-    if _C is None or below is None or not ends.size or not _plain(begins, ends, slots, into):
-        return sums, places, 0
-    room = int((ends - begins).max())
-    if not 0 <= room <= _LARGEST or (total is not None and not total.size):
-        return sums, places, 0
-    index, counts = np.empty((2, room), np.int64)
-    done = _C.lk_fold(
-        data, len(data), _at(begins), _at(ends), ends.size, _at(slots), slots.size > 1,
-        _at(below), below.size, _at(into), into.size, _at(index), _at(counts), room,
-        _at(sums), _at(places),
-    )  # fmt: skip
-    return sums, places, done
-
-
-def top_varints(
-    data: bytes, begins: Ints, ends: Ints, slots: Ints, lowest: Ints
-) -> tuple[Ints, Ints, Ints]:
-    """Return indptr, index and counts of the highest entries of the first rows of varints.
-
-    Of each row those from ``lowest[its last index]`` on. The rest is left to numpy: what is not
-    plain, and rows of very many such entries.
-    """
-    indptr = np.zeros(ends.size + 1, np.int64)
-    room = int((ends - begins).max(initial=0))
-    if _C is None or not 0 <= room <= _LARGEST or not _plain(begins, ends, slots, lowest):
-        return indptr[:1], indptr[:0], indptr[:0]
-    index, counts = np.empty((2, room), np.int64)
-    top, of_top = np.empty((2, max(1 << 16, int((ends - begins).sum()) // 4)), np.int64)
-    done = _C.lk_top(
-        data, len(data), _at(begins), _at(ends), ends.size, _at(slots), slots.size > 1,
-        _at(lowest), lowest.size, _at(index), _at(counts), room,
-        _at(indptr), _at(top), _at(of_top), top.size,
-    )  # fmt: skip
-    return indptr[: done + 1], top[: indptr[done]], of_top[: indptr[done]]
 
 
 def add_counts(total: Ints, index: Ints, counts: Ints) -> None:

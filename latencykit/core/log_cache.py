@@ -7,18 +7,18 @@ all logs of a process; of a larger one only the total, the series and the table 
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from latencykit._records import record
-from latencykit.core.blocks import MemoryPart, SeriesFold, TotalsFold, join, narrowed
+from latencykit.core.blocks import MemoryPart, SeriesFold, TotalsFold, narrowed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from latencykit._typing import Ints
-    from latencykit.core.blocks import Block, PartialSums
+    from latencykit.core.blocks import Block
     from latencykit.core.buckets import Buckets, Counts
     from latencykit.core.evidence import TailTable
 
@@ -71,11 +71,10 @@ class LogCache:
         self.total = TotalsFold() if some else None
         if wanted is not None:
             wanted = tuple(dict.fromkeys((*USUAL, *wanted))) if keeps else wanted
-        series = None if wanted is None else SeriesFold(self.size, wanted, total=self.total)
-        self.series = series
+        self.series = None if wanted is None else SeriesFold(self.size, wanted)
         self._row_at = np.zeros(0, np.int64)
 
-    def add(self, block: Block, walked: PartialSums | None = None) -> None:
+    def add(self, block: Block) -> None:
         """Take a block in, its layout as it is stored."""
         if self.table is not None:
             self.table.add(block.of_layout(self._scaled(block.buckets)))
@@ -87,25 +86,9 @@ class LogCache:
             expected = self._bytes * self.size // max(block.rows.size, 1) if first else self._bytes
             if expected > BUDGET:
                 self.keeps, self._blocks, self._bytes = False, [], 0
-        fold = self.series or self.total
-        if fold is not None:
-            join(fold, block, walked)
-
-    @property
-    def accumulates(self) -> bool:
-        """See `Fold`."""
-        return self.table is None and not self.keeps
-
-    def ahead(self, block: Block) -> Any:
-        """See `Fold`."""
-        if self.table is not None:
-            _ = block.counts  # and so walking costs less
-        fold = self.series or self.total
-        return None if fold is None else fold.ahead(block)
-
-    def join(self, block: Block, walked: Any) -> None:
-        """See `Fold`."""
-        self.add(block, walked)
+        for fold in (self.total, self.series):
+            if fold is not None:
+                fold.add(block)
 
     def close(self) -> None:
         """End the pass."""

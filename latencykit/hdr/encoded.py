@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from latencykit.core.blocks import Block, lowest_above
-from latencykit.core.kernel import fold_varints, top_varints
+from latencykit.core.blocks import Block
 from latencykit.errors import RowError
 from latencykit.hdr.payload import HEADER_BYTES, Payloads, decode_rows
 
@@ -16,10 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from latencykit._typing import Ints
-    from latencykit.core.blocks import CountSink
     from latencykit.core.buckets import Buckets
-
-_TABLE = 1 << 16  # buckets of which tables and sums are made before they are seen, at most
 
 
 class EncodedBlock(Block):
@@ -60,11 +56,6 @@ class EncodedBlock(Block):
                 self.payloads.ends[bad.row] = self.payloads.begins[bad.row]
 
     @property
-    def encoded(self) -> bool:
-        """See `Block`: only varints are decoded while they are folded."""
-        return "_entries" not in self.__dict__ and not self.payloads.layouts[0].word
-
-    @property
     def indptr(self) -> Ints:
         """See `Block`."""
         return self._entries[0]
@@ -101,8 +92,6 @@ class EncodedBlock(Block):
 
     def part(self, begin: int, end: int) -> Block:
         """See `Block`."""
-        if not self.encoded:
-            return super().part(begin, end)
         return EncodedBlock(
             self.rows[begin:end], self.payloads[begin:end], self.refuse, self.buckets
         )
@@ -126,52 +115,10 @@ class EncodedBlock(Block):
         some = self.payloads.take(positions)
         return EncodedBlock(self.rows[positions], some, self.refuse, self.buckets)
 
-    def folded(
-        self, percentiles: Sequence[float] = (), total: CountSink | None = None
-    ) -> tuple[Ints, Ints]:
-        """See `Block`; nothing is decoded where the compiled kernel does it in one walk."""
-        held = self.payloads
-        widest = int(held.slots.max(initial=0))
-        width = widest if widest <= _TABLE else 0
-        into = None if total is None else total.room(self.buckets, width)
-        if not self.encoded or (total is not None and into is None):
-            return super().folded(percentiles, total)
-        sums, index, done = fold_varints(
-            held.data, held.begins, held.ends, held.slots, percentiles, into
-        )
-        if total is not None:
-            total.count(int(sums[:done].sum()))
-        if done < sums.size:
-            rest = self.part(done, sums.size)
-            sums[done:], index[done:] = Block.folded(rest, percentiles, total)
-        return sums, index
-
-    def top(self, part: float) -> Block:
-        """See `Block`; nothing is decoded where the compiled kernel does it in one walk."""
-        held = self.payloads
-        slots = held.slots
-        if not self.encoded or slots.size > 1 or int(slots) > _TABLE:
-            return super().top(part)
-        lowest = _lowest(self.buckets, part, int(slots))
-        indptr, index, counts = top_varints(held.data, held.begins, held.ends, slots, lowest)
-        done, lengths = indptr.size - 1, np.diff(indptr)
-        filled = np.flatnonzero(lengths)
-        indptr = np.append(0, np.cumsum(lengths[filled]))
-        top = Block(self.rows[:done][filled], indptr, index, counts, self.buckets)
-        if done == self.rows.size:
-            return top
-        rest = self.part(done, self.rows.size)
-        return top.joined([rest.top(part) if done else Block.top(rest, part)])
-
     @property
     def nbytes(self) -> int:
         """Memory that the payloads take, in bytes."""
         return int(self.payloads.sizes.sum()) + (HEADER_BYTES + 24) * self.rows.size
-
-
-@lru_cache(maxsize=16)
-def _lowest(buckets: Buckets, part: float, slots: int) -> Ints:
-    return lowest_above(buckets, part, np.arange(slots))
 
 
 def _sound(row: int, reason: str) -> None:

@@ -1,4 +1,4 @@
-"""Intervals that are folded while they are decoded: the same numbers as from the decoded arrays."""
+"""Intervals that are decoded when they are asked for: the same counts, however they are taken."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from latencykit import read
-from latencykit.core import kernel
-from latencykit.core.blocks import Block, SeriesFold, SlidingSums, TotalsFold
+from latencykit.core.blocks import Block
 from latencykit.core.buckets import HdrBuckets
 from latencykit.core.histogram_log import interval_series
 from latencykit.errors import CorruptInputError
@@ -25,14 +24,12 @@ def never(row: int, reason: str) -> None:
     raise AssertionError((row, reason))
 
 
-def made(seed: int, rows: int = 40, *, large: bool = False) -> EncodedBlock:
-    """Rows of random counts, some empty; with `large`, some too large for the one walk."""
+def made(seed: int, rows: int = 40) -> EncodedBlock:
+    """Rows of random counts, some empty."""
     rng, layout, texts = np.random.default_rng(seed), HdrBuckets(2), []
-    for row in range(rows):
+    for _ in range(rows):
         index = np.flatnonzero(rng.random(3000) < rng.choice([0, 0.001, 0.3]))
         counts = rng.integers(1, 1 << int(rng.choice([1, 6, 20])), index.size)
-        if large and index.size and row % 5 == 3:
-            counts[0] = 1 << int(rng.integers(38, 55))
         highest = int(rng.choice([3_600_000_000, 3_600_000_000_000]))
         texts.append(encode(layout, index, counts, highest=highest))
     return EncodedBlock(np.arange(rows), open_payloads(texts), never)
@@ -40,48 +37,6 @@ def made(seed: int, rows: int = 40, *, large: bool = False) -> EncodedBlock:
 
 def plain(block: Block) -> Block:
     return Block(block.rows, block.indptr, block.index, block.counts, block.buckets)
-
-
-@pytest.mark.parametrize("large", [False, True])
-@pytest.mark.parametrize("seed", range(4))
-def test_one_walk_gives_the_numbers_of_the_arrays(seed, large):
-    block, again = made(seed, large=large), made(seed, large=large)
-    folds = [TotalsFold() for _ in range(2)]
-    warm = made(seed + 100)  # the sums have an array then, at times too narrow
-    for fold in folds:
-        fold.add(plain(warm))
-    found, expected = block.folded(P, folds[0]), plain(again).folded(P, folds[1])
-    for one, other in zip(found, expected, strict=True):
-        np.testing.assert_array_equal(one, other)
-    for one, other in zip(*(fold.sums() for fold in folds), strict=True):
-        assert one[0] == other[0]
-        np.testing.assert_array_equal(one[1:], other[1:])
-    if kernel.in_use() == "C" and not large:
-        held = block.payloads
-        places = held.data, held.begins, held.ends, held.slots
-        assert kernel.fold_varints(*places, P)[2] == 40  # nothing is left to numpy
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_sums_of_groups_and_series_in_one_walk(seed):
-    group = np.sort(np.random.default_rng(seed).integers(0, 3, 40))
-    found = []
-    for block in (made(seed, large=seed == 2), plain(made(seed, large=seed == 2))):
-        sums: dict[int, list] = {}
-        sliding, series = SlidingSums(group, sums.__setitem__), SeriesFold(40, P)
-        for part in (block.part(0, 11), block.part(11, 40)):
-            sliding.add(part)
-            series.add(part)
-        sliding.close()
-        found.append((sums, series))
-    (ours, fast), (theirs, slow) = found
-    assert ours.keys() == theirs.keys()
-    for number, parts in ours.items():
-        for one, other in zip(parts, theirs[number], strict=True):
-            np.testing.assert_array_equal(one[1:], other[1:])
-    np.testing.assert_array_equal(fast.count, slow.count)
-    for one, other in zip(fast.edges(P), slow.edges(P), strict=True):
-        np.testing.assert_array_equal(one, other)
 
 
 def test_parts_rows_and_pickles_are_of_the_same_counts():
