@@ -51,7 +51,7 @@ static long rows_and_sums(void)
     int64_t width = 0, each = dice() & 1, p = (int64_t)(dice() % 4);
     uint8_t *data = buffer(size, 1);
     int64_t *ends = buffer(rows, 8), *slots = buffer(each ? rows : 1, 8);
-    int64_t *indptr = buffer(rows + 1, 8), *begins = buffer(rows, 8), *total, done;
+    int64_t *indptr = buffer(rows + 1, 8), *begins = buffer(rows, 8), *total;
     int64_t *index = buffer(size, 8), *counts = buffer(size, 8), entries;
     int64_t *sums = buffer(rows, 8), *places = buffer(rows * (2 + p), 8);
     double *below = buffer(p, 8);
@@ -66,22 +66,6 @@ static long rows_and_sums(void)
         slots[i] = dice() % 3 ? 1 + (int64_t)(dice() % 5000) : wild();
     for (int64_t i = 0; i < p; i++)
         below[i] = dice() % 9 ? (double)(dice() % 10001) / 100 : (double)wild() * 1e300 * 1e10;
-    width = dice() % 3 ? (int64_t)(dice() % 5000) : 0;
-    total = calloc(width ? (size_t)width : 1, 8);
-    done = lk_fold(data, size, begins, ends, rows, slots, each, below, p, total, width, index,
-                   counts, size, sums, places);
-    if (done < 0 || done > rows) abort();
-    free(total);
-    if (width) {
-        int64_t space = (int64_t)(dice() % 20), *lowest = buffer(width, 8);
-        int64_t *top = buffer(space, 8), *of_top = buffer(space, 8);
-        for (int64_t i = 0; i < width; i++) lowest[i] = dice() % 9 ? (int64_t)(dice() % 99) : wild();
-        done = lk_top(data, size, begins, ends, rows, slots, each, lowest, width, index, counts,
-                      size, indptr, top, of_top, space);
-        if (done < 0 || done > rows || indptr[done] > space) abort();
-        free(lowest), free(top), free(of_top);
-    }
-    width = 0;
     entries = lk_rows(data, size, begins, ends, rows, slots, each, indptr, index, counts, size);
     for (int64_t i = 0; i < entries; i++)
         if (index[i] >= width) width = index[i] + 1;
