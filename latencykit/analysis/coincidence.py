@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from latencykit._typing import Flags, Floats
-    from latencykit.analysis.incident import Incident
+    from latencykit.analysis.slow_times import Incident
     from latencykit.core.events import Events
     from latencykit.core.samples import Samples
 

@@ -20,14 +20,16 @@ from latencykit.analysis.retime import chains
 from latencykit.analysis.stalls import (
     MAD,
     PARTLY,
+    TAIL,
     THROUGHOUT,
     TINY,
     Trace,
+    beyond_tail,
     constant_load,
     evenly_spread,
     hulls,
+    tail_decades,
 )
-from latencykit.analysis.tails import TAIL, beyond_tail, tail_decades
 from latencykit.core.histogram_log import interval_series
 from latencykit.units import NANOSECONDS
 

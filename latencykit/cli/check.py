@@ -16,13 +16,13 @@ from latencykit.cli.options import (
     format_option,
     inputs,
     need_unit,
+    noise_of,
     note,
     progress,
     share,
     slo_of,
 )
 from latencykit.cli.output import atomic, print_assumed_units, print_json, print_text
-from latencykit.cli.run_noise import noise_of
 from latencykit.errors import InvalidArgumentError
 
 if TYPE_CHECKING:

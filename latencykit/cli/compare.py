@@ -15,13 +15,13 @@ from latencykit.cli.options import (
     confidence_option,
     format_option,
     inputs,
+    noise_of,
     note,
     numbers,
     progress,
     share,
 )
 from latencykit.cli.output import print_result, write_chart
-from latencykit.cli.run_noise import noise_of
 from latencykit.core.run import UNSTATED
 from latencykit.errors import InvalidArgumentError
 

@@ -190,8 +190,7 @@ def show(
     style: str,
 ) -> int:
     """Show statistics over the runs: levels, noise bands, and where they changed."""
-    from latencykit.history.history import History
-    from latencykit.history.trend import trends_of
+    from latencykit.history.history import History, trends_of
     from latencykit.views.history import show_record, show_text
 
     history = History(store, branch=branch)

@@ -9,6 +9,7 @@ import math
 import os
 import re
 import sys
+import time
 from collections import Counter
 from dataclasses import field, replace
 from pathlib import Path
@@ -19,6 +20,7 @@ from latencykit._records import record
 from latencykit._text import brief_list, without_secrets
 from latencykit.cli.options import is_quiet, is_terminal, note, progress
 from latencykit.errors import DataNotAvailableError, InvalidArgumentError
+from latencykit.units import format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -300,7 +302,6 @@ def reading_bar() -> Callable[[int, int], None]:
     """Return a function of (done, of all) that draws a bar on standard error, if a terminal."""
     if is_quiet() or not is_terminal(sys.stderr):
         return lambda *_: None
-    from latencykit.cli.progress import drawn_bar
 
     return drawn_bar()
 
@@ -349,8 +350,7 @@ def totals_of_all(given: Inputs) -> Any:
 
 def time_bins_of_all(given: Inputs, width: float, align: str = "absolute") -> BinnedLog:
     """Return the sum of all files by time bins, tags apart."""
-    from latencykit.distributed.executors import tasks_of
-    from latencykit.distributed.origin import earliest_start
+    from latencykit.distributed.executors import earliest_start, tasks_of
     from latencykit.distributed.results import BinnedLog
 
     with _executor(given) as executor:
@@ -526,3 +526,47 @@ def with_buckets(loaded: list[Any]) -> list[Any]:
         if isinstance(entry.data, Summary):
             note(f"{entry.name}: left out: it contains reported statistics only, no distribution")
     return counted or loaded
+
+
+# ------------------------------------------------------------
+# A bar on a terminal for what is counted.
+
+_CELLS = 24
+
+
+def drawn_bar() -> Callable[[int, int], None]:
+    """Return a function of (done, of all) that draws a bar on standard error.
+
+    While a server is waited for, its address is shown in the place of the bar.
+    """
+    from latencykit.io.files import on_wait
+
+    stream = sys.stderr
+    on_wait[:] = [_show_wait]
+    began = shown = time.monotonic()
+
+    def draw(done: int, of: int) -> None:
+        nonlocal shown, began
+        now = time.monotonic()
+        if done == 1:
+            began = now  # the time of an earlier pass does not predict the next
+        if done < of and now - shown < 0.2:
+            return
+        shown = now
+        stream.write(bar_text("reading", done, of, now - began) + ("\n" if done == of else ""))
+        stream.flush()
+
+    return draw
+
+
+def _show_wait(address: str, size: int) -> None:
+    text = f"{address[-48:]}: {size:,} bytes received" if address else ""
+    sys.stderr.write(f"\r{text}\x1b[K")
+    sys.stderr.flush()
+
+
+def bar_text(task: str, done: int, of: int, seconds: float) -> str:
+    """Return a bar over the line on a terminal: cells, counts and the estimated time left."""
+    full = _CELLS * done // max(of, 1)
+    left = f", {format_duration(seconds / done * (of - done) * 1e9)} left" if 0 < done < of else ""
+    return f"\r{task} {'█' * full}{'·' * (_CELLS - full)} {done:,} of {of:,}{left}\x1b[K"

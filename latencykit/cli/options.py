@@ -19,13 +19,15 @@ from latencykit.errors import InvalidArgumentError
 from latencykit.units import parse_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from typing import TextIO
 
     from click.decorators import FC
 
+    from latencykit.analysis.judge import RunVerdict
     from latencykit.analysis.slo import SLO
     from latencykit.core.run import Run
+    from latencykit.history.history import History
     from latencykit.io.reading import Selection
 
 
@@ -436,3 +438,22 @@ def need_unit(name: str, run: Run) -> None:
             f"{name}: does not state the unit of its values, so they cannot be compared with a "
             f"limit in time; state it: --unit {'ms' if run.unit == 'none' else run.unit}"
         )
+
+
+# ------------------------------------------------------------
+# The run noise that a history shows, for ``check`` and ``compare``.
+
+
+def noise_of(
+    history: History, name: str, statistics: Iterable[str]
+) -> tuple[str, dict[str, RunVerdict]]:
+    """Return the series of a history, and level, band and noise of the statistics that show some.
+
+    The series is the only one where none has the name; the runs are those of the latest one's
+    labels.
+    """
+    known = list(dict.fromkeys(series for run in history.runs for series in run.series))
+    series = name if name in known or len(known) != 1 else known[0]
+    labels = history.runs[-1].labels if history.runs else None
+    found = {word: history.latest(series, word, labels) for word in statistics}
+    return series, {word: verdict for word, verdict in found.items() if verdict is not None}

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
+import os
 import platform
+import subprocess
 import time as clock
 from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from latencykit._records import record
-from latencykit.analysis.judge import RunVerdict, Verdict, judged
+from latencykit.analysis.judge import RunVerdict, Verdict, bands_of, judged
 from latencykit.core.run import Run, require_data
 from latencykit.core.trimmed import statistic_name
 from latencykit.errors import (
@@ -20,7 +24,6 @@ from latencykit.errors import (
     InvalidArgumentError,
     require,
 )
-from latencykit.history.origin import origin
 from latencykit.history.run_file import (
     StoredRun,
     counted,
@@ -33,15 +36,15 @@ from latencykit.history.run_file import stored_series as statistics_of
 from latencykit.history.store import Store
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Sequence
 
     import pandas as pd
 
+    from latencykit._typing import Floats
     from latencykit.core import Data
     from latencykit.core.histogram import Histogram
     from latencykit.core.summary import Summary
-    from latencykit.history.run_file import StoredSeries
+    from latencykit.history.run_file import StoredRun, StoredSeries
 
 _PERCENTILES = ("p50", "p99", "p99.9")
 _ORDER: tuple[Verdict, ...] = ("worse", "confirm", "better", "same", "unknown")
@@ -482,3 +485,134 @@ def parse_labels(texts: Sequence[str]) -> dict[str, str]:
             raise InvalidArgumentError(f"{text!r} is not a label; write it as machine=ci-4")
         labels[key.strip()] = value.strip()
     return labels
+
+
+# ------------------------------------------------------------
+# Where a run comes from: commit, branch and time, from CI variables and git.
+
+# GitHub, GitLab, CircleCI, Buildkite, Jenkins, Azure, Bitbucket, Travis, Drone, TeamCity
+_COMMITS = (
+    "GITHUB_SHA", "CI_COMMIT_SHA", "CIRCLE_SHA1", "BUILDKITE_COMMIT", "GIT_COMMIT",
+    "BUILD_SOURCEVERSION", "BITBUCKET_COMMIT", "TRAVIS_COMMIT", "DRONE_COMMIT_SHA",
+    "BUILD_VCS_NUMBER",
+)  # fmt: skip
+_BRANCHES = (
+    "GITHUB_HEAD_REF", "GITHUB_REF_NAME", "CI_COMMIT_REF_NAME", "CIRCLE_BRANCH",
+    "BUILDKITE_BRANCH", "BRANCH_NAME", "GIT_BRANCH", "BUILD_SOURCEBRANCHNAME", "BITBUCKET_BRANCH",
+    "TRAVIS_BRANCH", "DRONE_BRANCH",
+)  # fmt: skip
+_GIT_SECONDS = 10  # a repository on a disk that is not there does not stop a run from being kept
+
+
+@record()
+class Origin:
+    """The commit of a run, its branch, and its time in seconds since the epoch."""
+
+    commit: str | None = None
+    branch: str | None = None
+    time: float | None = None
+
+
+def origin(environment: Mapping[str, str] | None = None) -> Origin:
+    """Return what CI variables and git say of the current commit; None where nothing does."""
+    known = os.environ if environment is None else environment
+    commit = next((known[name] for name in _COMMITS if known.get(name, "").isalnum()), None)
+    branch = next((known[name] for name in _BRANCHES if known.get(name)), None)
+    commit = commit or _git("rev-parse", "HEAD")
+    if branch is None:
+        branch = _git("rev-parse", "--abbrev-ref", "HEAD")
+        branch = None if branch == "HEAD" else branch  # a commit without a branch
+    time = _git("show", "-s", "--format=%ct", commit, "--") if commit else None
+    return Origin(commit, branch, float(time) if time and time.isdecimal() else None)
+
+
+def _git(*words: str) -> str | None:
+    """What git prints; None without git, or outside of a repository."""
+    try:
+        done = subprocess.run(  # noqa: S603 - git, with words that are not options
+            ["git", *words],  # noqa: S607
+            capture_output=True, text=True, timeout=_GIT_SECONDS, check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() or None if done.returncode == 0 else None
+
+
+# ------------------------------------------------------------
+# A statistic over the runs of a history: levels, noise bands, and where the level changed.
+
+
+@record()
+class Change:
+    """A change of the level: it happened after run `first` and not later than run `last`.
+
+    Attributes
+    ----------
+    position : int
+        The first run at the new level, as the gate reported it.
+    first, last : int
+        Positions: the last run that is surely before the change, and the first surely after it.
+    before, after : float
+        Medians of the levels.
+    """
+
+    position: int
+    first: int
+    last: int
+    before: float
+    after: float
+
+
+@record(eq=False)
+class Trend:
+    """A statistic of one series over the runs with the same labels, oldest first; times in ns."""
+
+    series: str
+    statistic: str
+    unit: str
+    labels: dict[str, str]
+    runs: tuple[StoredRun, ...]
+    values: Floats
+    level: Floats
+    low: Floats
+    high: Floats
+    changes: tuple[Change, ...]
+
+
+def trend_of(
+    history: History, series: str, statistic: str, labels: dict[str, str], last: int = 1000
+) -> Trend:
+    """Return the trend of the last runs that have the statistic."""
+    runs, numbers = history.values(series, statistic, labels)
+    runs, values = runs[-last:], np.asarray(numbers[-last:], np.float64)
+    level, low, high, positions = bands_of(values, family_of(runs[-1]) if runs else 1)
+    edges = [0, *positions, values.size]
+    changes = []
+    for k, position in enumerate(positions):
+        before = float(np.median(values[edges[k] : position]))
+        after = float(np.median(values[position : edges[k + 2]]))
+        # A run nearer to the other level than to its own may belong to either side.
+        nearer = np.abs(np.log(values / before)) < np.abs(np.log(values / after))
+        earlier = np.flatnonzero(nearer[edges[k] : position])
+        later = np.flatnonzero(~nearer[position : edges[k + 2]])
+        first = edges[k] + int(earlier[-1]) if earlier.size else position - 1
+        final = position + int(later[0]) if later.size else position
+        changes.append(Change(position, first, final, before, after))
+    unit = runs[-1].series[series].unit if runs else "ns"
+    return Trend(
+        series, statistic, unit, labels, tuple(runs), values, level, low, high, tuple(changes)
+    )
+
+
+def trends_of(
+    history: History, statistics: Sequence[str], series: Sequence[str] = (), last: int = 1000
+) -> list[Trend]:
+    """Return a trend per series, statistic and labels that at least one run has."""
+    known = dict.fromkeys(name for run in history.runs for name in run.series)
+    trends = [
+        trend_of(history, name, statistic, labels, last)
+        for name in (series or known)
+        for statistic in statistics
+        for labels in history.labels()
+    ]
+    return [trend for trend in trends if trend.runs]

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from latencykit.core.histogram import Histogram
+    from latencykit.history.history import Trend
     from latencykit.history.run_file import StoredRun
-    from latencykit.history.trend import Trend
 
 _FEW_POINTS = 150  # runs whose points are drawn large
 _CHANGES = 6  # that are labelled: the latest ones

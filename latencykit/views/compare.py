@@ -13,9 +13,8 @@ from latencykit.core.histogram import STANDARD_PERCENTILES
 from latencykit.errors import LatencyKitError
 from latencykit.units import format_change, format_share, format_value
 from latencykit.views.markup import as_sentence, badge, bullets, section, table
-from latencykit.views.records import record_from
 from latencykit.views.tables import Table
-from latencykit.views.values import bare_value, number, value_text
+from latencykit.views.values import bare_value, number, record_from, value_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

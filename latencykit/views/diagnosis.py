@@ -27,9 +27,8 @@ from latencykit.units import (
     percentile_name,
 )
 from latencykit.views.markup import as_sentence, badge, bullets, section, table
-from latencykit.views.records import record_from
 from latencykit.views.tables import Table
-from latencykit.views.values import Span, UnitFrom, number, percent, plain
+from latencykit.views.values import Span, UnitFrom, number, percent, plain, record_from
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Literal, TypedDict, cast
 
 from latencykit._text import esc, prose
 from latencykit.views.markup import bullets, section, table
-from latencykit.views.records import record_from
 from latencykit.views.tables import MOST_ROWS, Table
-from latencykit.views.values import number, percent
+from latencykit.views.values import number, percent, record_from
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING, Literal, TypedDict
 import numpy as np
 
 from latencykit._text import format_items, printable, prose
-from latencykit.views.records import record_from
 from latencykit.views.tables import Table
-from latencykit.views.values import number, percent
+from latencykit.views.values import number, percent, record_from
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from latencykit.history.history import HistoryRow, HistoryVerdict
+    from latencykit.history.history import HistoryRow, HistoryVerdict, Trend
     from latencykit.history.run_file import StoredRun
-    from latencykit.history.trend import Trend
     from latencykit.views.tables import Cell
 
 _BARS = "▁▂▃▄▅▆▇█"

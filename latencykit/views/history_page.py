@@ -18,9 +18,8 @@ from latencykit.views.tables import Table
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from latencykit.history.history import History
+    from latencykit.history.history import History, Trend
     from latencykit.history.run_file import StoredRun
-    from latencykit.history.trend import Trend
 
 _TITLE = "History of runs"
 _MOST_CURVES = 400  # latest runs whose distributions are on the page: 20 bytes per percentile

@@ -8,9 +8,14 @@ from typing import TYPE_CHECKING, Literal, TypedDict
 from latencykit.core.quantiles import highest_supported_percentile
 from latencykit.core.summary import Summary
 from latencykit.units import format_percentile
-from latencykit.views.records import record_from
 from latencykit.views.tables import Table
-from latencykit.views.values import PercentileRecord, UnitFrom, exact_row, percentile_row
+from latencykit.views.values import (
+    PercentileRecord,
+    UnitFrom,
+    exact_row,
+    percentile_row,
+    record_from,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

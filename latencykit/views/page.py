@@ -20,10 +20,16 @@ from latencykit.views.compare import comparison_section
 from latencykit.views.diagnosis import doubts, omission_section, stalls_section
 from latencykit.views.document import asset, document, script_of
 from latencykit.views.explanation import explanation_section
-from latencykit.views.explorer import explorer_html, header_html, page_model, page_title
+from latencykit.views.explorer import (
+    explorer_html,
+    header_html,
+    key_table,
+    page_model,
+    page_title,
+    shown_percentiles,
+)
 from latencykit.views.fan_out import fan_out_model, fan_out_section
 from latencykit.views.markup import bullets, section
-from latencykit.views.page_numbers import key_table, shown_percentiles
 from latencykit.views.page_results import (
     as_raw,
     checked_limits,

@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from latencykit._typing import PercentileName
-    from latencykit.analysis.incident import Incident
+    from latencykit.analysis.slow_times import Incident
     from latencykit.core import Data
     from latencykit.core.histogram_log import IntervalSeries
     from latencykit.core.run import Run

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypedDict
 from latencykit._text import format_items
 from latencykit.units import format_percentile
 from latencykit.views.load import CapacityRecord, RunRecord, load_record, load_words, rate_text
-from latencykit.views.records import record_from
 from latencykit.views.tables import Table
-from latencykit.views.values import PercentileRecord, number
+from latencykit.views.values import PercentileRecord, number, record_from
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, cast
 
 from latencykit._text import cause_text
 from latencykit.units import NANOSECONDS, format_value, percentile_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from latencykit._typing import Percentile
     from latencykit.core.quantiles import PercentileRow
@@ -167,3 +167,25 @@ def bare_value(value: float | None, unit: str, out_unit: str | None = None) -> f
     if out_unit is not None and unit in NANOSECONDS:
         return value * NANOSECONDS[unit] / NANOSECONDS[out_unit]
     return value
+
+
+# ------------------------------------------------------------
+# From results to the records that are printed as JSON.
+
+Record = TypeVar("Record")
+
+
+def record_from(kind: type[Record], source: object, **own: object) -> Record:
+    """Return a record of a kind: `own` keys, and the others by name from an object or a mapping.
+
+    Numbers are as JSON has them, and tuples are lists.
+    """
+    names: Mapping[str, object] = kind.__annotations__
+    get: Any = source.__getitem__ if hasattr(source, "__getitem__") else source.__getattribute__
+    return cast("Record", {name: own[name] if name in own else _plain(get(name)) for name in names})
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, float):
+        return number(value)
+    return list(value) if isinstance(value, tuple) else value

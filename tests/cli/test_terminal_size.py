@@ -13,8 +13,8 @@ from latencykit._text import text_width
 from latencykit.cli import cli
 from latencykit.errors import LatencyKitError
 from latencykit.views.ctrlz import ctrlz_text
-from latencykit.views.fit import fitted
 from latencykit.views.sweep import sweep_text
+from latencykit.views.tables import fitted
 from tests.conftest import DATA, LOGS
 from tests.ctrlz.test_commands import result as calibration
 

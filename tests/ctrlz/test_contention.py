@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 
 import latencykit as lk
-from latencykit.ctrlz.contention import Contention, Watch
-from latencykit.ctrlz.sweep import _starved
+from latencykit.ctrlz.sweep import Contention, Watch, _starved
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -14,9 +14,8 @@ import numpy as np
 import pytest
 
 import latencykit as lk
-from latencykit.history.origin import origin
+from latencykit.history.history import origin, trends_of
 from latencykit.history.run_file import encode
-from latencykit.history.trend import trends_of
 from tests.history.conftest import DAY, fill, run_of
 
 if TYPE_CHECKING:
@@ -143,7 +142,7 @@ def test_a_history_is_a_table_of_runs_and_statistics(store: Path) -> None:
 
 def test_a_clock_set_back_keeps_the_order(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("latencykit.history.history.origin", lambda: origin({}))
-    monkeypatch.setattr("latencykit.history.origin._git", lambda *_: None)
+    monkeypatch.setattr("latencykit.history.history._git", lambda *_: None)
     monkeypatch.setattr(time, "time", lambda: DAY)  # years before the runs
     lk.History(store).add({"checkout": run_of(50)})
     runs = lk.History(store).runs

@@ -19,7 +19,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, NotRequired, Union, get_args, get_origin
 
 import latencykit
-from latencykit.ctrlz.records import CtrlzRecord
+from latencykit.ctrlz.run import CtrlzRecord
 from latencykit.views.compare import CompareRecord
 from latencykit.views.diagnosis import DiagnoseRecord
 from latencykit.views.explanation import ExplainRecord

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import latencykit as lk
-from latencykit.history.trend import trends_of
+from latencykit.history.history import trends_of
 from latencykit.units import format_value
 from latencykit.views.history_page import history_html
 from tests.history.conftest import fill
