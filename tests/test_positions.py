@@ -87,7 +87,7 @@ FLOATS = {
     ("analysis/compare.py", "holm"): "times p-values",
     ("analysis/explain.py", "explains"): "weights",
     ("analysis/fan_out.py", "sequential"): "times a step in the unit",
-    ("analysis/incident.py", "find_incident"): "times a lift",
+    ("analysis/slow_times.py", "find_incident"): "times a lift",
     ("analysis/stalls.py", "full_speed"): "times seconds",
 }
 """Where the other factor, or the sum, is a floating-point number."""

@@ -330,7 +330,7 @@ def entry_sums(row: Ints, index: Ints, counts: Ints) -> tuple[Ints, Ints, Ints]:
             keys, counts = keys[order], counts[order]
         if large:  # is it in one row?
             begins = occupied(np.diff(keys // width, prepend=-1))
-            if max(np.add.reduceat(counts.astype(object), begins)) >= 1 << 63:
+            if max(np.add.reduceat(counts.astype(object), as_positions(begins))) >= 1 << 63:
                 raise InputTooLargeError(_TOO_MUCH)
         first = occupied(np.diff(keys, prepend=-1))
         keys, sums = keys[first], np.add.reduceat(counts, as_positions(first))

@@ -10,7 +10,7 @@ import pytest
 import latencykit
 
 MODULES = (
-    "stalls", "stall_records", "facts", "omission", "diagnosis", "explanations", "timeouts", "tails", "period",
+    "stalls", "stall_records", "facts", "omission", "diagnosis", "explanations", "timeouts", "period",
 )  # fmt: skip
 
 PLAIN = {0, 0.5, 1, 2, 4, 10, 50, 100, 1e9, 2e9}
