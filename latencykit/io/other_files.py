@@ -156,7 +156,6 @@ _TEXT: tuple[tuple[str, str, str], ...] = (
         "the slow log of Redis", _EVENTS,
     ),
     (r"^procs -+memory-+", "vmstat's table", _AVERAGES),
-    (r"^ISO Date,.*,Rank,", "elbencho's live CSV", f"{_AVERAGES}; --lathisto prints them"),
     (r"^(?:avg-cpu: |Device\s+.*(?:r_await|await)\b)", "iostat's table", _AVERAGES),
     (r"^top - \d\d:\d\d:\d\d up ", "top's screen", _AVERAGES),
     (

@@ -142,7 +142,8 @@ _MARKS: dict[str, tuple[str, ...]] = {
     ),
     "tools.rally": ("percentile latency", "percentile service time"),
     "tools.mtr": ("loss%", "owping statistics", "winmtr statistics"),
-    "tools.statistics": (": p0(", ": b", "computed_quantiles", "histogram (unit: ", " lat hist "),
+    "tools.statistics": (": p0(", ": b", "computed_quantiles", "histogram (unit: ", " lat hist ",
+        ",lat io us,"),
     "tools.redis_cli": (
         " samples)", " total runs (avg", "max latency so far",
         r"^\d+[ ,]\d+[ ,]\d+\.\d\d[ ,]\d+$",

@@ -28,6 +28,10 @@ _GRPC = re.compile(
     re.MULTILINE,
 )
 _GRPC_ROW = re.compile(r"\[ *([\d.]+), +([\d.]+|inf)\) +(\d+)")
+_MEANS = "means of intervals; --lathisto prints the distribution"
+_LIVE = (  # of all workers; the column after the latency of files is that of I/O
+    r"^\d{4}-[^,\n]*,[^,\n]*,(?P<name>[^,\n]*,\d+),Total,(?:[^,\n]*,){8}(?P<mean>[1-9]\d*),"
+)
 _ELBENCHO = re.compile(
     r"^ *(?P<name>\w+) latency +: \[ min=(\S+) avg=(\S+) max=(\S+) \]\n"
     r"(?: *(?P=name) lat % us[^\n]*\n)? *(?P=name) lat hist +: \[ ((?:[\d.]+: \d+(?:, )?)+) \]",
@@ -115,6 +119,12 @@ FORMATS = (
     Format(
         "grpc-go", "grpc-go's benchmark", "histogram", (".txt",), has_match(_GRPC), read_grpc,
         example="go run google.golang.org/grpc/benchmark/benchmain … > bench.txt",
+    ),
+    Format(
+        "elbencho-live", "elbencho --livecsv", "summary", (".csv",),
+        has_match(r"^ISO Date,Label,Phase,RuntimeMS,Rank,.*,Lat IO us,", _LIVE),
+        Lines(run=Run(tool="elbencho", unit="us", notes=(_MEANS,)), row=_LIVE, unit="us"),
+        unit="us", example="elbencho --lat --livecsv out.csv …",
     ),
     Format(
         "elbencho", "elbencho --lat --lathisto", "histogram", (".txt",), has_match(_ELBENCHO),
