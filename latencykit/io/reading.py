@@ -191,7 +191,7 @@ def _unquoted(
 _CONTROL = re.compile(rb"[\0-\x08\x0b\x0e-\x1a]|\r(?!\n)")
 _ABOVE = 5  # lines
 _BLANK = re.compile(r"\s*")
-_PROSE = re.compile(r"\s*(?:[A-Za-z][^\n]*(?:\s\S|:)[^\n]*)?")
+_PROSE = re.compile(r"\s*(?:[A-Za-z][^\n\t]*(?: \S|:)[^\n\t]*)?")  # a head of a table has tabs
 _SENTENCE = re.compile(r"\s*(?:[A-Za-z']+(?: [\w',-]+){2,40} ?[:.])?\s*")
 
 

@@ -219,7 +219,7 @@ _SECONDS = "timestamps are whole seconds"
 _NO_ZONE = "timestamps without a time zone were taken as UTC"
 _PRESETS = {  # atomic groups, or a long line takes the square of its length
     "envoy": ("Envoy and Istio (text)", "kubectl logs POD -c istio-proxy > envoy.log", Log(
-        r'^(?:[^\["\n]{0,300}\[(?P<start>[^\]\n]+)\] )?"(?P<request>[^"\n]*)" (?P<outcome>\d+ \S+)'
+        r'^[^\[\n]{0,300}\[(?P<start>[^\]\n]+)\] "(?P<request>[^"\n]*)" (?P<outcome>\d+ \S+)'
         r'(?: [^"\s]+){0,3}?(?: "[^"\n]*")? (?P<bytes_received>\d+) (?P<bytes_sent>\d+)'
         r' (?P<latency_ms>\d+) (?:\d+|-) "',
         failed=r"^5\d\d|[A-Z]$", late=r"\b(?:UT|DT|SI)\b|^(?:504|408)", canceled=r" DC$|^499",
