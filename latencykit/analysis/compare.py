@@ -1106,7 +1106,8 @@ def _log_ratio(upper: float, lower: float) -> float:
         return 0.0
     if not lower or math.isinf(upper):
         return math.inf
-    return math.log(upper / lower) if upper > 0 and math.isfinite(lower) else -math.inf
+    ratio = upper / lower if math.isfinite(lower) else 0.0  # which may be too small for a float
+    return math.log(ratio) if ratio > 0 else -math.inf
 
 
 def _stated(
