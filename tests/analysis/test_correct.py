@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import latencykit as lk
-from latencykit.analysis.correct import fill
+from latencykit.analysis.correct import fill, fills_of
 from latencykit.errors import (
     AlreadyCorrectedError,
     DataNotAvailableError,
@@ -84,6 +84,21 @@ def test_the_rule_by_hand(digits: int) -> None:
         ):
             np.add.at(got, index, counts)
         assert np.array_equal(got, want)
+
+
+def test_threshold_and_smallest_fill() -> None:
+    assert fills_of(np.array([0, 9, 10, 19, 20, 29, 30, 105]), 10).tolist() == [
+        0,
+        0,
+        0,
+        0,
+        1,
+        1,
+        2,
+        9,
+    ]
+    filled = lk.correct(lk.Histogram.of([105]), "10ns")
+    assert filled.buckets.low(filled.index).tolist() == [15, 25, 35, 45, 55, 65, 75, 85, 95, 105]
 
 
 def test_a_long_stall_at_a_short_interval_is_counted_not_listed() -> None:

@@ -180,6 +180,24 @@ def test_timeouts_hide_the_stall() -> None:
     assert "timeout longer" in found.advice
 
 
+def test_percentiles_of_a_known_loop() -> None:
+    values = [measured("paced").histogram().percentile(p) for p in (50, 90, 99)]
+    reported_stats = {
+        "max": float(measured("paced").duration.max()),
+        "mean": float(measured("paced").duration.mean()),
+    }
+    listed = lk.Histogram.from_percentiles(
+        [50, 90, 99],
+        values,
+        len(measured("paced")),
+        reported_stats=reported_stats,
+        run=measured("paced").run,
+    )
+    found = lk.diagnose(listed)
+    assert found.verdict == "omits"
+    assert found.corrected.percentile(90) / 1e9 == pytest.approx(4.0, rel=0.06)
+
+
 @pytest.mark.parametrize("count", [None, 0, 3, 100_000])
 def test_a_summary_of_any_statistics_is_diagnosed(count: int | None) -> None:
     stated = {"mean": 2e6, "max": 5e9, "p50": 1e6, "p99": 9e6, "min": 1e5}

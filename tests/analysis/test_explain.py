@@ -192,6 +192,13 @@ def test_few_blocks_are_too_little_evidence() -> None:
     assert not len(lk.explain(s, above="500ms").suspects)
 
 
+def test_without_times_the_order_of_rows_is_taken() -> None:
+    s = small()
+    found = lk.explain(lk.Samples(duration=s.duration).with_columns(s.columns))
+    assert found.suspects["value"].tolist() == ["b"]
+    assert any("no times" in text for text in found.notes)
+
+
 def stalled_run(slow_host: float = 1.3) -> lk.Samples:
     """Requests of three hosts over 300 s, one a little slower, and a stall of 6 s at 200 s."""
     rng, n = np.random.default_rng(3), 20_000

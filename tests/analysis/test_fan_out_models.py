@@ -30,6 +30,14 @@ def test_the_inverse(n: int, half: float, most: float) -> None:
     )
 
 
+def test_samples_needed() -> None:
+    needed = [fanout.samples_needed(p) for p in (99, 99.9, 99.99, 99.999, 99.9999)]
+    assert needed == [1_000, 10_000, 100_000, 1_000_000, 10_000_000]
+    assert fanout.samples_needed(float(fanout.leaf_percentile(99, 100))) == pytest.approx(
+        99_500, rel=2e-3
+    )
+
+
 def test_tail_at_scale() -> None:
     assert fanout.probability_of_slow(99, 100) == pytest.approx(0.634, abs=5e-4)
     assert fanout.probability_of_slow(99.99, 2000) == pytest.approx(0.181, abs=5e-4)

@@ -83,6 +83,13 @@ def test_machines_that_take_turns_become_known_but_a_regression_that_returns_is_
     assert "worse" in _verdicts(slower)[-3:]
 
 
+def test_too_little_history_is_unknown_and_says_how_much_is_missing() -> None:
+    verdict = judged([10.0] * 4, 20.0)
+    assert (verdict.verdict, verdict.missing) == ("unknown", 6)
+    assert lk.judge([], 1.0) == "unknown"
+    assert lk.judge([10.0] * 10, 10.0) == "same"
+
+
 @pytest.mark.parametrize("bad", [[0.0], [-1.0], [float("nan")], [float("inf")], []])
 def test_what_has_no_logarithm_is_refused(bad: list[float]) -> None:
     with pytest.raises(lk.InvalidArgumentError):

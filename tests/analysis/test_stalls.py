@@ -59,6 +59,13 @@ def test_one_shard_is_distinguished_from_the_whole() -> None:
     assert 0.05 < found["share"][0] < 0.25
 
 
+def test_a_backlog_that_drains_is_not_a_second_stall() -> None:
+    server = Server(exponential("1ms"), stalls=[Stall(10, 3)])
+    found = lk.find_stalls(open_loop(server, poisson(300, 30, seed=2)))
+    assert found["start"].tolist() == pytest.approx([10], abs=0.05)
+    assert found["duration"].tolist() == pytest.approx([3], abs=0.05)
+
+
 def test_independent_slow_requests_are_not_a_stall() -> None:
     pool = Server(mixture((0.999, "2ms"), (0.001, "2s")), ideal=True)
     assert len(lk.find_stalls(open_loop(pool, poisson(300, 30, seed=1)))) == 0

@@ -165,6 +165,14 @@ def test_a_changed_unit_is_an_error(store: Path) -> None:
         lk.History(store).judge(bare)
 
 
+def test_a_summary_is_judged_by_its_mean(tmp_path: Path) -> None:
+    for number in range(12):
+        mean = lk.Summary({"mean": 100.0 + number % 3}, unit="us")
+        lk.History(tmp_path).add({"bench": mean}, time=number * DAY, measured=number * DAY)
+    row = lk.History(tmp_path).judge({"bench": lk.Summary({"mean": 101.0}, unit="us")}).rows[0]
+    assert (row.statistic, row.unit, row.value, row.verdict) == ("mean", "ns", 101_000, "same")
+
+
 def test_a_trend_has_bands_and_the_runs_between_which_it_changed(store: Path) -> None:
     fill(store, 20, 20, 1.5)
     (trend,) = trends_of(lk.History(store), ("p50",))

@@ -51,6 +51,15 @@ def test_common_log_with_time(read_text):
     assert read_text(line)["out.txt"].duration.tolist() == [4_567_000]
 
 
+def test_msec_first(read_text):
+    found = read_text("1795220196.335 0.004 - 503 GET /\n1795220196.336 0.000 0.001 200 GET /\n")[
+        "out.txt"
+    ]
+    assert found.start.tolist() == [1795220196_331_000_000, 1795220196_336_000_000]
+    h = found.histogram()
+    assert (h.count, h.run.failed, h.min) == (1, 1, 0.0)
+
+
 def test_haproxy(read_text):
     line = (
         "Feb  6 12:14:14 host haproxy[14389]: 10.0.1.2:33317 [06/Feb/2009:12:14:14.655] http-in "
@@ -205,6 +214,14 @@ def test_the_time_of_the_request_among_other_numbers(read_text, tail, unit):
     step = {"s": 1e6, "ms": 1e6, "us": 1e3}[unit]
     assert found.run.unit == unit
     assert np.abs(found.duration - np.array([t * 1e9 for t, _, _ in SERVES])).max() <= step
+
+
+def test_milliseconds_without_a_label_are_doubted(read_text):
+    rows = [SERVED.format(size=b, tail=int(t * 200)) for t, _, b in SERVES]
+    found = read_text("".join(rows), "access.log")["access.log"]
+    assert found.run.unit_from == "assumed"
+    assert any("are they %{ms}T? (--unit ms)" in note for note in found.run.notes)
+    assert found.run.unit_note in found.run.notes
 
 
 @pytest.mark.parametrize(

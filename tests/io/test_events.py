@@ -446,6 +446,14 @@ def test_a_rhythm_is_found_and_placed_on_the_clock() -> None:
     assert "after the full minute" in finding
 
 
+def test_a_period_that_is_nearly_a_minute_is_not_placed_on_the_clock() -> None:
+    rng = np.random.default_rng(1)
+    run = worlds.served(rng, 50.0, 1500.0, np.arange(5.0, 1500.0, 59.7), 0.5)
+    (finding,) = coincide(run).findings
+    assert "about every 59.7 s" in finding
+    assert "full minute" not in finding
+
+
 def test_the_time_of_day_is_found_over_days() -> None:
     rng = np.random.default_rng(6)
     world = worlds.nightly(rng, 5)
