@@ -152,17 +152,7 @@ def change_positions(
     if series.size < 2 * min_runs or not typical:
         return ChangePoints()
     residual, stretch = _residuals(scale, [position for position, _ in splits])
-    # Correlation of successive residuals within stretches (by ranks), and its standard error.
-    n, stretches = residual.size, int(stretch[-1]) + 1
-    normal = NormalDist()
-    scores = np.array([normal.inv_cdf((k + 0.5) / n) for k in range(n)])[
-        np.argsort(np.argsort(residual, kind="stable"))
-    ]
-    scores -= (np.bincount(stretch, scores) / np.bincount(stretch))[stretch]
-    same = stretch[1:] == stretch[:-1]
-    raw = float((scores[1:] * scores[:-1])[same].sum() / max((scores**2).sum(), 1e-300))
-    # Every fitted level lowers the correlation (Marriott and Pope, 1954), and so does the search.
-    correlation, error = raw + (stretches + 1) * (1 + 3 * max(raw, 0.0)) / n, 1 / math.sqrt(n)
+    correlation, error = _successive(residual, stretch)
     if correlation > RULES.max_correlation_errors * error:
         none = ChangePoints()
         none.exchangeable, none.note = False, _NOT_EXCHANGEABLE.format(correlation)
@@ -184,6 +174,20 @@ def _residuals(values: Floats, positions: list[int]) -> tuple[Floats, Ints]:
     return np.concatenate(parts or [values]), np.repeat(
         np.arange(len(parts)), as_positions([part.size for part in parts])
     )
+
+
+def _successive(residual: Floats, stretch: Ints) -> tuple[float, float]:
+    """Correlation of successive residuals within stretches (by ranks), and its standard error."""
+    n, stretches = residual.size, int(stretch[-1]) + 1
+    normal = NormalDist()
+    scores = np.array([normal.inv_cdf((k + 0.5) / n) for k in range(n)])[
+        np.argsort(np.argsort(residual, kind="stable"))
+    ]
+    scores -= (np.bincount(stretch, scores) / np.bincount(stretch))[stretch]
+    same = stretch[1:] == stretch[:-1]
+    raw = float((scores[1:] * scores[:-1])[same].sum() / max((scores**2).sum(), 1e-300))
+    # Every fitted level lowers the correlation (Marriott and Pope, 1954), and so does the search.
+    return raw + (stretches + 1) * (1 + 3 * max(raw, 0.0)) / n, 1 / math.sqrt(n)
 
 
 @record(eq=False)

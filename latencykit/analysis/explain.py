@@ -483,26 +483,7 @@ class _World:
         moments = when if order is None else when[order]
         span = float(moments[-1] - moments[0]) or 1.0
         since = moments - moments[0]
-        # The shortest width at which the dispersion of slow requests' counts has nearly settled.
-        share = float(ordered.mean())
-        least = min(RULES.neighbours / ordered.size, 1 / RULES.min_run_blocks)
-        number = max(int(1 / least), RULES.min_run_blocks)
-        place = np.minimum(since / span * number, number - 1).astype(np.int64)
-        counts = np.bincount(place, minlength=number).astype(np.float64)
-        late = np.bincount(place, weights=ordered, minlength=number)
-        widths, dispersions, sizes = [], [], []
-        merged = 1
-        while number // merged >= RULES.min_run_blocks:
-            cuts = as_positions(np.arange(0, number, merged))
-            load, seen = np.add.reduceat(counts, cuts), np.add.reduceat(late, cuts)
-            expected = (share * (1 - share) * load).sum()
-            dispersions.append(float(((seen - share * load) ** 2).sum() / max(expected, 1e-9)))
-            widths.append(span / number * merged)
-            sizes.append(cuts.size)
-            merged *= 2
-        level = np.asarray(dispersions)
-        sure = level * (1 - np.sqrt(2 / np.asarray(sizes)))
-        width = widths[int(np.argmax(level >= RULES.plateau_share * sure.max()))]
+        width = _block_width(since, ordered, span)
         groups = -(-n // RULES.neighbours)
         group = np.arange(n) // RULES.neighbours
         with_slow = np.bincount(group, weights=ordered, minlength=groups) > 0
@@ -517,6 +498,29 @@ class _World:
             values, slow, places, near, ordered[rows], block, period,
             None if samples.start is None else width, scanned,
         )  # fmt: skip
+
+
+def _block_width(since: Floats, slow: Flags, span: float) -> float:
+    """The shortest width at which the dispersion of slow requests' counts has nearly settled."""
+    share = float(slow.mean())
+    least = min(RULES.neighbours / slow.size, 1 / RULES.min_run_blocks)
+    number = max(int(1 / least), RULES.min_run_blocks)
+    place = np.minimum(since / span * number, number - 1).astype(np.int64)
+    counts = np.bincount(place, minlength=number).astype(np.float64)
+    late = np.bincount(place, weights=slow, minlength=number)
+    widths, dispersions, sizes = [], [], []
+    merged = 1
+    while number // merged >= RULES.min_run_blocks:
+        cuts = as_positions(np.arange(0, number, merged))
+        load, seen = np.add.reduceat(counts, cuts), np.add.reduceat(late, cuts)
+        expected = (share * (1 - share) * load).sum()
+        dispersions.append(float(((seen - share * load) ** 2).sum() / max(expected, 1e-9)))
+        widths.append(span / number * merged)
+        sizes.append(cuts.size)
+        merged *= 2
+    level = np.asarray(dispersions)
+    sure = level * (1 - np.sqrt(2 / np.asarray(sizes)))
+    return widths[int(np.argmax(level >= RULES.plateau_share * sure.max()))]
 
 
 def _votes(

@@ -502,15 +502,7 @@ def _is_sure(
             f"needed, so {format_count(needed)} in all"
         )
     if row.bounded != row.outcome:
-        # How long a run would decide: the standard error falls with the root of its length.
-        down, up = (float(error[0]) for error in jackknife.errors(percentile))
-        met = row.outcome == "met"
-        far = row.limit / row.value if met else row.value / row.limit if row.limit else math.inf
-        away = math.log(far) if far > 0 else 0.0
-        spread = student_quantile(confidence, RULE.blocks - 1) * (up if met else down)
-        return False, _decides(
-            row, (spread / away) ** 2 if away > 0 else math.inf, jackknife.seconds
-        )
+        return False, _needed(row, jackknife, percentile, confidence)
     parts = jackknife.of_blocks(percentile)[:, 0]
     beyond = float((parts > row.limit).mean())
     if row.outcome == "missed":
@@ -542,6 +534,16 @@ def _beyond(share: float) -> str:
 
 def _longer(jackknife: Any) -> str:
     return f"{_length(max(SURE.min_met_s + 1, 2 * jackknife.seconds))} would decide more"
+
+
+def _needed(row: SLORow, jackknife: Any, percentile: float, confidence: float) -> str:
+    """How long a run would decide: the standard error falls with the root of its length."""
+    down, up = (float(error[0]) for error in jackknife.errors(percentile))
+    met = row.outcome == "met"
+    far = row.limit / row.value if met else row.value / row.limit if row.limit else math.inf
+    away = math.log(far) if far > 0 else 0.0
+    spread = student_quantile(confidence, RULE.blocks - 1) * (up if met else down)
+    return _decides(row, (spread / away) ** 2 if away > 0 else math.inf, jackknife.seconds)
 
 
 def _decides(row: SLORow, times: float, seconds: float) -> str:

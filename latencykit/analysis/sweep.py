@@ -205,11 +205,7 @@ class Search:
                 close = 1 / step <= near.rate / rate <= step
                 rate = near.rate if close else rate
                 if not close or near.duration * 1.5 <= self.longest:
-                    # How long a run at `rate` must be: twice as far from the limit, a quarter
-                    # decides.
-                    away = math.log(near.rate / estimate)
-                    nearer = away / math.log(rate / estimate) if rate != estimate else 1.0
-                    needed = near.duration * (near.longer * nearer**2 if nearer else 1.0)
+                    needed = _decisive_seconds(near, rate, estimate)
                     seconds = max(1.5 * needed, 4 * self.duration, 2 * near.duration * close)
                     seconds = self.longest if left <= _FEW_RUNS else seconds
                     purpose: Purpose = "longer" if close else "bisect"
@@ -243,6 +239,13 @@ def _even(rate: float) -> float:
     """Return a rate as load generators take it: an integer of three digits where it is above 10."""
     rounded = float(f"{rate:.3g}")
     return float(round(rounded)) if rounded >= 10 else rounded
+
+
+def _decisive_seconds(near: Tried, rate: float, limit: float) -> float:
+    """Return how long a run at `rate` must be: twice as far from the limit, a quarter decides."""
+    away = math.log(near.rate / limit)
+    nearer = away / math.log(rate / limit) if rate != limit else 1.0
+    return near.duration * (near.longer * nearer**2 if nearer else 1.0)
 
 
 def times_longer(curve: LoadCurve, name: str) -> float:

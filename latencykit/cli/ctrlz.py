@@ -95,11 +95,10 @@ def command(
     latencykit ctrlz --repeat 3 -- redis-benchmark -h {host} -p {port} -n 20000 -t get
     """
     from latencykit.ctrlz.run import ctrlz
-
-    # Ask before a process of the user's is frozen, or another machine gets load.
     from latencykit.errors import InvalidArgumentError
     from latencykit.views.ctrlz import ctrlz_text, ctrlz_words
 
+    # Ask before a process of the user's is frozen, or another machine gets load.
     if not yes and (test["pid"] is not None or test["container"] is not None):
         from latencykit.ctrlz.freeze import program
 

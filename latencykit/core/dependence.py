@@ -21,7 +21,7 @@ from latencykit._records import record
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from latencykit._typing import Floats
+    from latencykit._typing import Floats, Ints
 
 
 LEAST_BINS = 20
@@ -71,20 +71,22 @@ class Dependence:
             variance = variance / (1 - _LACKING * shortest / (len(residual) // _BLOCKS))
         return share, variance
 
-    def events(self, percentiles: ArrayLike) -> Floats:
-        """Return how many independent events are as uncertain as each percentile."""
-        p = np.atleast_1d(np.asarray(percentiles, np.float64))
-        if not self._events.size:
-            return np.full(p.shape, self._size.sum())
-        # The edge that each percentile is closest to.
-        percentiles = p
+    def _nearest(self, percentiles: ArrayLike) -> Ints:
+        """The edge that each percentile is closest to."""
         level = -np.log(np.maximum(self._edges[0], 1e-300))  # ascends
         p = np.atleast_1d(np.asarray(percentiles, np.float64))
         wanted = -np.log(np.maximum(1 - p / 100, 1e-12))
         after = np.minimum(np.searchsorted(level, wanted), level.size - 1)
         before = np.maximum(after - 1, 0)
         nearer = np.where(wanted - level[before] <= np.abs(level[after] - wanted), before, after)
-        return self._events[np.searchsorted(level, level[nearer])]
+        return np.searchsorted(level, level[nearer])
+
+    def events(self, percentiles: ArrayLike) -> Floats:
+        """Return how many independent events are as uncertain as each percentile."""
+        p = np.atleast_1d(np.asarray(percentiles, np.float64))
+        if not self._events.size:
+            return np.full(p.shape, self._size.sum())
+        return self._events[self._nearest(p)]
 
     @cached_property
     def _events(self) -> Floats:
@@ -143,6 +145,17 @@ def _decay(residual: Floats) -> int:
     return length
 
 
+def _inverse(share: Floats, bound: Floats, wanted: Floats, end: float) -> Floats:
+    """Levels at which the bound of the share above falls to what is wanted; 1 where it does not."""
+    falling = np.minimum.accumulate(np.concatenate(([1.0], bound)))
+    inside = np.flatnonzero(np.isfinite(falling))
+    padded = np.concatenate(([1.0], share))
+    level = 1 - np.interp(wanted, falling[inside][::-1], padded[inside][::-1])
+    if end <= 0:
+        return np.asarray(level)
+    return np.where((wanted >= falling[inside[-1]]) & (wanted > 0), level, 1.0)
+
+
 def _upper(events: Floats, z: float) -> Floats:
     """Upper bound of a count, as a factor: chi-squared, 2 m + 2 degrees (Wilson and Hilferty)."""
     degrees = 2 * events + 2
@@ -150,6 +163,12 @@ def _upper(events: Floats, z: float) -> Floats:
         return np.asarray(
             degrees * (1 - 2 / (9 * degrees) + z * np.sqrt(2 / (9 * degrees))) ** 3 / (2 * events)
         )
+
+
+def _lower(events: Floats, z: float) -> Floats:
+    """The least that a count can mean, as a factor: a chi-squared quantile of 2 m degrees."""
+    degrees = np.maximum(2 * events, 1e-9)
+    return np.asarray(np.maximum(1 - 2 / (9 * degrees) - z * np.sqrt(2 / (9 * degrees)), 0.0) ** 3)
 
 
 def levels_in_company(percentiles: ArrayLike, z: ArrayLike, total: int, company: float) -> Floats:
@@ -164,24 +183,9 @@ def levels_in_company(percentiles: ArrayLike, z: ArrayLike, total: int, company:
         if end > 0:
             bound = np.where(events >= _FEW, share * _upper(events, end), np.inf)
         else:
-            # The least that a count can mean, as a factor: a chi-squared quantile of 2 m degrees.
-            degrees = np.maximum(2 * events, 1e-9)
             bound = np.minimum(
-                share
-                * np.asarray(
-                    np.maximum(1 - 2 / (9 * degrees) - (-end) * np.sqrt(2 / (9 * degrees)), 0.0)
-                    ** 3
-                ),
+                share * _lower(events, -end),
                 1 - (1 - share) * _upper(np.maximum(others, 1e-9), -end),
             )
-        # Levels at which the bound of the share above falls to what is wanted; 1 where it does
-        # not.
-        falling = np.minimum.accumulate(np.concatenate(([1.0], bound)))
-        inside = np.flatnonzero(np.isfinite(falling))
-        padded = np.concatenate(([1.0], share))
-        level = 1 - np.interp(wanted, falling[inside][::-1], padded[inside][::-1])
-        if end <= 0:
-            out[:, k] = np.asarray(level)
-        else:
-            out[:, k] = np.where((wanted >= falling[inside[-1]]) & (wanted > 0), level, 1.0)
+        out[:, k] = _inverse(share, bound, wanted, end)
     return out

@@ -106,10 +106,7 @@ class TailEvents:
 
     def supports(self, confidence: float = 0.95) -> bool:
         """Return whether there are enough events to bound the percentile from above."""
-        # Events that bound a percentile: as few leave it open with the probability of an error.
-        return bool(
-            self.effective >= (max(LEAST_EVENTS, -math.log((1 - confidence) / 2)) * (1 - 1e-9))
-        )
+        return bool(self.effective >= _least_events(confidence))
 
     @property
     def words(self) -> str:
@@ -134,6 +131,11 @@ class TailEvents:
         spread = f"{format_count(self.intervals)} of {format_count(self.of_intervals)} {unit}"
         tags = f" and {format_items(self.tags, 'tag')}" if self.tags else ""
         return f"{rests}; {100 * self.share:.0f} % of the tail comes from {spread}{tags}"
+
+
+def _least_events(confidence: float) -> float:
+    """Events that bound a percentile: as few leave it open with the probability of an error."""
+    return max(LEAST_EVENTS, -math.log((1 - confidence) / 2)) * (1 - 1e-9)
 
 
 def tail_shares(counts: ArrayLike, percentiles: ArrayLike) -> tuple[Ints, Floats]:
@@ -295,6 +297,11 @@ class Bursts:
             )
             for percentile, total, effective, stalls, held, number, share in rows
         ]
+
+
+def _is_sliver(low: float, high: float) -> bool:
+    """Whether a range of percentiles is narrower than any two that people ask for."""
+    return low < high < 100 and 100 - low < _SLIVER * (100 - high)
 
 
 def _turns(rows: int, columns: int) -> Iterator[slice]:
@@ -540,11 +547,8 @@ class Tails(Evidence):
             ]
             every = (*timed, Doubt(limit, 100.0, "few requests"))
             # What remains between two of them by a hair is not known.
-            # Whether a range of percentiles is narrower than any two that people ask for.
             self._doubts[confidence] = tuple(
-                replace(one, last=after.first)
-                if (one.last < after.first < 100 and 100 - one.last < _SLIVER * (100 - after.first))
-                else one
+                replace(one, last=after.first) if _is_sliver(one.last, after.first) else one
                 for one, after in zip(every, (*every[1:], Doubt(100.0, 100.0, "")), strict=True)
             )
         return self._doubts[confidence]
@@ -720,27 +724,7 @@ class TailTable:
         """Take a block in."""
         if not block.counts.size:
             return
-        # Column of each bucket of a layout.
-        size = block.width
-        known = self._columns.get(block.buckets, np.zeros(0, np.int64))
-        if known.size < size:
-            if isinstance(block.buckets, HdrBuckets):  # without end; spares doing it often
-                size += -size % 1024
-            steps, place = _columns_between(block.buckets, known.size, size)
-            if self._steps.size:
-                fresh = steps[~np.isin(steps, self._steps)]
-                self._steps = np.concatenate((self._steps, fresh))
-                order = np.argsort(self._steps)
-                columns = order[np.searchsorted(self._steps, steps, sorter=order)]
-                known = np.concatenate((known, columns[place]))
-            else:
-                self._steps, known = steps, place
-            self._columns[block.buckets] = known
-            more = self._steps.size - self.table.shape[1]
-            if more > 0:
-                more += _MORE
-                self.table, self.tags = _widened(self.table, more), _widened(self.tags, more)
-        column = known
+        column = self._of(block.buckets, block.width)
         entries = block.indptr, block.index, block.counts, column
         slot = self.slot[block.rows]
         tabulate(self.table, slot, *entries)
@@ -750,6 +734,28 @@ class TailTable:
         held = (ends > block.indptr[:-1]).nonzero()[0]
         top = block.buckets.high(block.index[ends[held] - 1])
         np.maximum.at(self.longest, slot[held], top)
+
+    def _of(self, buckets: Buckets, size: int) -> Ints:
+        """Column of each bucket of a layout."""
+        known = self._columns.get(buckets, np.zeros(0, np.int64))
+        if known.size < size:
+            if isinstance(buckets, HdrBuckets):  # without end; spares doing it often
+                size += -size % 1024
+            steps, place = _columns_between(buckets, known.size, size)
+            if self._steps.size:
+                fresh = steps[~np.isin(steps, self._steps)]
+                self._steps = np.concatenate((self._steps, fresh))
+                order = np.argsort(self._steps)
+                columns = order[np.searchsorted(self._steps, steps, sorter=order)]
+                known = np.concatenate((known, columns[place]))
+            else:
+                self._steps, known = steps, place
+            self._columns[buckets] = known
+            more = self._steps.size - self.table.shape[1]
+            if more > 0:
+                more += _MORE
+                self.table, self.tags = _widened(self.table, more), _widened(self.tags, more)
+        return known
 
     def close(self) -> None:
         """Keep the groups, which take less memory than the columns."""

@@ -123,20 +123,15 @@ def poisson_rarer(k: Floats, mean: Floats, chance: float) -> Flags:
 def _poisson(k: Floats, mean: Floats) -> Floats:
     """P(Poisson(mean) = k)."""
     with np.errstate(divide="ignore", under="ignore"):
-        # Stirling's series, eight steps further up, where it is accurate to 1e-10.
-        z = k + 1
-        y = z + 8
-        steps = np.log(z[..., None] + np.arange(8)).sum(axis=-1)
-        series = 1 / (12 * y) - 1 / (360 * y**3) + 1 / (1260 * y**5)
-        return np.asarray(
-            np.exp(
-                k * np.log(mean)
-                - mean
-                - np.asarray(
-                    (y - 0.5) * np.log(y) - y + 0.5 * math.log(2 * math.pi) + series - steps
-                )
-            )
-        )
+        return np.asarray(np.exp(k * np.log(mean) - mean - _log_gamma(k + 1)))
+
+
+def _log_gamma(z: Floats) -> Floats:
+    """Stirling's series, eight steps further up, where it is accurate to 1e-10."""
+    y = z + 8
+    steps = np.log(z[..., None] + np.arange(8)).sum(axis=-1)
+    series = 1 / (12 * y) - 1 / (360 * y**3) + 1 / (1260 * y**5)
+    return np.asarray((y - 0.5) * np.log(y) - y + 0.5 * math.log(2 * math.pi) + series - steps)
 
 
 @lru_cache(maxsize=64)

@@ -726,9 +726,8 @@ def _varints(rows: _Rows) -> tuple[Ints, Ints, Ints]:
         raise PayloadError(f"the counts fill more buckets than the {most} that the header allows")
     last = (data < 128).nonzero()[0]
     if _has_run(more):
-        # Last bytes of nine-byte varints that look as if they continued: every ninth byte of a
-        # run.
-        # a run does not go on into the next row
+        # Last bytes of nine-byte varints look as if they continued: they are every ninth byte of a
+        # run, which does not go on into the next row.
         begins = (np.diff(more, prepend=-2) != 1) | np.isin(more, rows.ends)
         starts = np.flatnonzero(begins)
         place = np.arange(more.size) - np.repeat(
