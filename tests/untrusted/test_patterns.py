@@ -227,9 +227,14 @@ def slowest(key: tuple[str | bytes, int, str]) -> tuple[float, str]:
     ):
         for size in LENGTHS:
             body = f"{before}{(unit * size)[:size]}\0!"
-            begin = time.process_time()
-            ask(body if isinstance(text, str) else body.encode("latin1", "replace"))
-            took = time.process_time() - begin
+            asked = body if isinstance(text, str) else body.encode("latin1", "replace")
+            took = float("inf")
+            for _ in range(3):  # a busy machine slows one of them, not all
+                begin = time.process_time()
+                ask(asked)
+                took = min(took, time.process_time() - begin)
+                if took < MOST / 400:
+                    break
             worst = max(worst, (took, f"{before}{unit}"))
             if not MOST / 400 < took < MOST:
                 break  # four times the text can only take MOST if the time grows by its cube

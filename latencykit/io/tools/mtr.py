@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _RUN = Run(tool="mtr", unit="ms", measure="service", corrected="none")
 _ROW = (
-    r"^ *\d+\.(?:\|--)? (?P<name>\S.{0,200}?) +(?P<lost>[\d.]+)%? +(?P<count>\d+) +[\d.]+"
+    r"^ *\d+\.(?:\|--)? (?P<name>\S.{0,200}?) {1,200}(?P<lost>[\d.]+)%? +(?P<count>\d+) +[\d.]+"
     r" +(?P<mean>[\d.]+) +(?P<min>[\d.]+) +(?P<max>[\d.]+) +(?P<std>[\d.]+)"
 )
 _WHOLE = "WinMTR measures in whole milliseconds"

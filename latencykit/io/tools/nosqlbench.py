@@ -29,7 +29,9 @@ _HINT = (
     "--log-histograms keeps the full distribution"
 )
 _KNOWN = {"min", "max", "mean", "stddev", "median", "count", "mean_rate"}
-_TIMER = re.compile(r"type=TIMER, name=(.{1,500}?), ((?:\w+=[^,\n]+, )+\w+=\S+)\s*$", re.MULTILINE)
+_TIMER = re.compile(
+    r"type=TIMER, name=(.{1,500}?), ((?:\w+=[^,\n]+, ){1,40}+\w+=\S+)\s*$", re.MULTILINE
+)
 _CONSOLE = re.compile(r"^(\S.{0,500}?) *\n((?: +[\w%.-][\w%. -]*?(?:=|<=) .+\n)+)", re.MULTILINE)
 _FACT = re.compile(
     r"^ +([\w%.-][\w%. -]{0,60}?) *(?:=|<=) (\d+(?:\.\d+)?(?:E-?\d{1,2})?) (\S+) *$", re.MULTILINE
