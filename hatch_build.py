@@ -100,17 +100,19 @@ _TRIAL = """
 import ctypes, sys
 library = ctypes.CDLL(sys.argv[1])
 numbers, address, number = ctypes.c_int64 * 3, ctypes.c_void_p, ctypes.c_int64
-total, index, counts = numbers(1, 2, 3), numbers(0, 2, 2), numbers(5, 6, 7)
-add = library.lk_add
-add.restype, add.argtypes = number, [address, number, address, address, number]
-add(total, 3, index, counts, 3)
-if list(total) != [6, 2, 16]:
-    sys.exit("what it compiled computes other sums")
+begins, ends, slots = numbers(0), numbers(3), numbers(9)
+indptr, index, counts = numbers(), numbers(), numbers()
+decode, arrays = library.lk_rows, [address] * 3
+decode.restype = number
+decode.argtypes = [ctypes.c_char_p, number, *arrays[:2], number, address, number, *arrays, number]
+decode(bytes([2, 3, 4]), 3, begins, ends, 1, slots, 0, indptr, index, counts, 3)
+if [*indptr, *index, *counts] != [0, 2, 0, 0, 3, 0, 1, 2, 0]:
+    sys.exit("what it compiled decodes other counts")
 """
 
 
 def _tried(library: Path) -> subprocess.CompletedProcess[str]:
-    """Load a library in a process of its own, which wrong code may end, and add some numbers."""
+    """Load a library in a process of its own, which wrong code may end, and decode a row."""
     command = [sys.executable, "-I", "-c", _TRIAL, str(library)]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 

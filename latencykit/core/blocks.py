@@ -17,8 +17,12 @@ import numpy as np
 from latencykit._arrays import as_positions
 from latencykit._records import record
 from latencykit.core.buckets import CellBuckets, HdrBuckets, add_up
-from latencykit.core.kernel import add_counts, fold
-from latencykit.core.quantiles import occupied, row_mean_std
+from latencykit.core.quantiles import (
+    occupied,
+    row_mean_std,
+    row_quantile_positions,
+    running_sums,
+)
 from latencykit.errors import InputTooLargeError
 
 if TYPE_CHECKING:
@@ -131,10 +135,14 @@ class Block:
         """
         if total is not None:
             total.add(self)
-        sums, entries = fold(self.indptr, self.index, self.counts, percentiles)
-        index = np.full(entries.shape, -1)
+        running = running_sums(self.counts)
+        sums = np.diff(running[self.indptr])
+        index = np.full((sums.size, 2 + len(percentiles)), -1)
         filled = np.flatnonzero(sums)
-        index[filled] = self.index[entries[filled]]
+        entries = row_quantile_positions(self.indptr, self.counts, percentiles, running)[filled]
+        index[filled, 0] = self.index[self.indptr[filled]]
+        index[filled, 1] = self.index[self.indptr[filled + 1] - 1]
+        index[filled, 2:] = self.index[entries]
         return sums, index
 
     def top(self, part: float) -> Block:
@@ -321,7 +329,7 @@ def entry_sums(row: Ints, index: Ints, counts: Ints) -> tuple[Ints, Ints, Ints]:
     cells = int(keys.max()) - begin + 1
     if cells <= _MOST_CELLS * keys.size and not large:
         dense = np.zeros(cells, np.int64)
-        add_counts(dense, keys - begin, counts)
+        np.add.at(dense, keys - begin, counts)
         at = occupied(dense)
         keys, sums = at + begin, dense[at]
     else:
@@ -375,7 +383,7 @@ class TotalsFold:
         buckets, index, counts = block.buckets, block.index, block.counts
         dense = self._dense_totals(buckets, int(index.max(initial=-1)) + 1)
         if dense is not None:
-            add_counts(dense, index, counts)
+            np.add.at(dense, index, counts)
             return
         # Entries of a rare layout are kept as they are, up to a bound; then they are added up.
         self._sparse.setdefault(buckets, []).append((index, counts))

@@ -25,7 +25,6 @@ from latencykit.core.buckets import (
     widest,
 )
 from latencykit.core.evidence import Evidence
-from latencykit.core.kernel import add_counts
 from latencykit.core.quantiles import (
     Counted,
     PercentileRow,
@@ -786,7 +785,7 @@ def _sum_of_counts(parts: Sequence[Histogram]) -> tuple[Ints, Ints]:
     if least >= 0 and width <= _DENSE:
         total, named = np.zeros(width, np.int64), np.zeros(width, np.bool_)
         for part in parts:
-            add_counts(total, part.index, part.counts)
+            np.add.at(total, part.index, part.counts)
             named[part.index] = True
         index = named.nonzero()[0]
         return index, total[index]

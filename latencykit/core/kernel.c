@@ -95,19 +95,6 @@ API int64_t lk_rows(const uint8_t *data, int64_t size, const int64_t *begins, co
     return done;
 }
 
-/* total[width] += counts[n] at index[n]; -1, and nothing added, where an index is out of range. */
-API int64_t lk_add(int64_t *total, int64_t width, const int64_t *index, const int64_t *counts,
-                   int64_t n)
-{
-    uint64_t outside = 0, last = (uint64_t)width - 1; /* the sign of an index, or of last - index */
-    if (n > 0 && width < 1) return -1;
-    for (int64_t i = 0; i < n; i++) outside |= (uint64_t)index[i] | (last - (uint64_t)index[i]);
-    if (outside >> 63) return -1;
-    for (int64_t i = 0; i < n; i++) /* wraps, as numpy does */
-        total[index[i]] = (int64_t)((uint64_t)total[index[i]] + (uint64_t)counts[i]);
-    return 0;
-}
-
 /* table[slots * columns] += counts of CSR rows: row r in line line[r], bucket i in column[i]. -1, and
    nothing added, where something is out of range, or where a double may not hold a row's sum. */
 API int64_t lk_tabulate(double *table, int64_t slots, int64_t columns, const int64_t *line,
@@ -131,81 +118,6 @@ API int64_t lk_tabulate(double *table, int64_t slots, int64_t columns, const int
             cells[column[index[i]]] += (double)counts[i];
     }
     return 0;
-}
-
-static uint64_t sum_of(const int64_t *counts, int64_t n)
-{
-    uint64_t sum = 0;
-    for (int64_t i = 0; i < n; i++) sum += (uint64_t)counts[i];
-    return sum;
-}
-
-/* The entries of a row's lowest and highest value and of p percentiles, given as
-   AbstractHistogram.getValueAtPercentile lowers them: places[2 + p], each -1 if the sum is 0. */
-static int64_t places_of(const int64_t *counts, int64_t entries, uint64_t sum, const double *below,
-                         int64_t p, int64_t *places)
-{
-    enum { STRIDE = 16 };
-    int64_t at = 0;
-    uint64_t reached = 0, part;
-    places[0] = sum ? 0 : -1;
-    places[1] = sum ? entries - 1 : -1;
-    for (int64_t k = 0; k < p; k++) {
-        double rank = below[k] * (double)(int64_t)sum / 100.0;
-        if (!(rank >= 0 && rank <= (double)(int64_t)sum)) return -1;
-        uint64_t wanted = (uint64_t)rank;
-        wanted += (double)wanted < rank; /* rounded up */
-        wanted += wanted == 0;
-        if (k && below[k] < below[k - 1]) at = 0, reached = 0;
-        while (entries - at >= STRIDE && reached + (part = sum_of(counts + at, STRIDE)) < wanted)
-            reached += part, at += STRIDE;
-        while (at < entries && reached + (uint64_t)counts[at] < wanted)
-            reached += (uint64_t)counts[at++];
-        places[2 + k] = sum ? (at < entries ? at : entries - 1) : -1;
-    }
-    return 0;
-}
-
-/* Sum of each CSR row and its `places_of`: sums[rows], places[rows * (2 + p)]. -1 where indptr does
-   not ascend within `entries`, or where the sum of all could exceed 2**62. */
-API int64_t lk_places(const int64_t *indptr, int64_t rows, const int64_t *counts, int64_t entries,
-                      const double *below, int64_t p, int64_t *sums, int64_t *places)
-{
-    uint64_t bits = 0;
-    for (int64_t i = 0; i < entries; i++) bits |= (uint64_t)counts[i];
-    if (indptr[0] != 0 || bits >> 38 || entries >> 24) return -1;
-    for (int64_t r = 0; r < rows; r++, places += 2 + p) {
-        int64_t begin = indptr[r], end = indptr[r + 1];
-        uint64_t sum;
-        if (end < begin || end > entries) return -1;
-        sum = sum_of(counts + begin, end - begin);
-        sums[r] = (int64_t)sum;
-        if (places_of(counts + begin, end - begin, sum, below, p, places)) return -1;
-        for (int64_t k = 0; k < 2 + p; k++) places[k] += places[k] < 0 ? 0 : begin;
-    }
-    return 0;
-}
-
-/* Where lines end, and where commas[room] of them are, `width` per line, in text that ends with a
-   line feed. Returns the number of lines; -1 where a line has another number of commas, or where
-   there are more lines than ends[] has room for. */
-API int64_t lk_lines(const uint8_t *text, int64_t size, int64_t width, int64_t *ends, int64_t room,
-                     int64_t *commas)
-{
-    int64_t lines = 0;
-    for (const uint8_t *at = text, *end = text + size; at < end; lines++) {
-        const uint8_t *line = at, *stop = memchr(at, '\n', (size_t)(end - at));
-        if (!stop || lines == room) return -1;
-        for (int64_t k = 0; k < width; k++, line++) {
-            line = memchr(line, ',', (size_t)(stop - line));
-            if (!line) return -1;
-            *commas++ = line - text;
-        }
-        if (memchr(line, ',', (size_t)(stop - line))) return -1;
-        ends[lines] = stop - text;
-        at = stop + 1;
-    }
-    return lines;
 }
 
 /* The number of a float64's power of two (0 below 1) and the upper `half` bits of its mantissa;

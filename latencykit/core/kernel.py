@@ -11,19 +11,15 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from latencykit._arrays import as_positions
-from latencykit.core.quantiles import row_quantile_positions, running_sums
 from latencykit.errors import LatencyKitError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
     from latencykit._typing import AnyArray, Floats, Ints
@@ -31,7 +27,6 @@ if TYPE_CHECKING:
 
 FILE = "_kernel.dll" if sys.platform == "win32" else "_kernel.so"
 _LARGEST = 16 << 20  # bytes of varints: 16 times as many are set aside, and touched where filled
-_SHORTEST_LINE = 16  # bytes of an interval at least, almost
 _FEW = 64  # entries of a row of a table, which are added sooner one by one
 _VERSION = 6  # of kernel.c: a library that an older checkout left behind is not used
 
@@ -46,10 +41,7 @@ def _load() -> ctypes.CDLL | None:
         signatures = {
             "lk_version": "",
             "lk_rows": "siaaiaiaaai",
-            "lk_add": "aiaai",
             "lk_tabulate": "aiiaaiaaiai",
-            "lk_places": "aiaiaiaa",
-            "lk_lines": "siiaia",
             "lk_values": "aiidiai",
             "lk_measured": "aiiiiiaia",
         }
@@ -99,20 +91,6 @@ def _at(array: AnyArray) -> object:
     return _address(array) if array.flags.writeable else array.ctypes.data
 
 
-def lines_and_commas(text: bytes) -> tuple[Ints, Ints] | None:
-    """Return where lines end, and where commas are, as many per line; None for numpy to find them.
-
-    As many as in the first line, three or four; the text ends with a line feed.
-    """
-    width = text.count(b",", 0, text.find(b"\n") + 1)
-    if _C is None or width not in (3, 4) or len(text) > _LARGEST:
-        return None
-    ends = np.empty(len(text) // _SHORTEST_LINE + 1, np.int64)
-    commas = np.empty((ends.size, width), np.int64)
-    found = _C.lk_lines(text, len(text), width, _at(ends), ends.size, _at(commas))
-    return None if found < 0 else (ends[:found], commas[:found].reshape(-1))
-
-
 def decode_varints(
     data: bytes, begins: Ints, ends: Ints, slots: Ints
 ) -> tuple[Ints, Ints, Ints] | None:
@@ -130,15 +108,6 @@ def decode_varints(
         _at(indptr), _at(index), _at(counts), size,
     )  # fmt: skip
     return None if entries < 0 else (indptr, index[:entries], counts[:entries])
-
-
-def add_counts(total: Ints, index: Ints, counts: Ints) -> None:
-    """Add counts to ``total[index]``, in place; indices may repeat."""
-    if _C is not None and _plain(total, index, counts) and counts.size == index.size:
-        arrays = _at(total), total.size, _at(index), _at(counts)
-        if _C.lk_add(*arrays, index.size) == 0:
-            return
-    np.add.at(total, index, counts)
 
 
 def tabulate(
@@ -165,48 +134,6 @@ def tabulate(
     ends = indptr[np.append(first[1:], line.size)].tolist()
     for at, begin, end in zip(line[first].tolist(), indptr[first].tolist(), ends, strict=True):
         table[at] += np.bincount(column[begin:end], counts[begin:end], width)
-
-
-def fold(
-    indptr: Ints,
-    index: Ints,
-    counts: Ints,
-    percentiles: Sequence[float] = (),
-    total: Ints | None = None,
-) -> tuple[Ints, Ints]:
-    """Return the sum of each row, and the entries of its lowest, its highest and its percentiles.
-
-    Of a CSR block: sums are int64 of shape (rows,), entries int64 of shape (rows, 2 + percentiles),
-    -1 in rows without counts. With `total`, the counts are also added up there, as `add_counts`
-    does.
-    """
-    if total is not None:
-        add_counts(total, index, counts)
-    sums = np.empty(indptr.size - 1, np.int64)
-    places = np.empty((sums.size, 2 + len(percentiles)), np.int64)
-    below = _lowered(tuple(percentiles))
-    if _C is not None and _plain(indptr, counts) and below is not None:
-        refused = _C.lk_places(
-            _at(indptr), sums.size, _at(counts), counts.size,
-            _at(below), below.size, _at(sums), _at(places),
-        )  # fmt: skip
-        if not refused:
-            return sums, places
-    running = running_sums(counts)
-    sums = np.diff(running[indptr])
-    places[:, 0], places[:, 1] = indptr[:-1], indptr[1:] - 1
-    places[sums == 0, :2] = -1
-    if len(percentiles):
-        places[:, 2:] = row_quantile_positions(indptr, counts, percentiles, running)
-    return sums, places
-
-
-@lru_cache(maxsize=64)
-def _lowered(percentiles: tuple[float, ...]) -> Floats | None:
-    """Percentiles as `latencykit.core.quantiles.ranks` lowers them; None if one is out of range."""
-    given = np.asarray(percentiles, np.float64)
-    valid = bool(((given >= 0) & (given <= 100)).all())
-    return np.maximum(np.nextafter(given, -np.inf), 0.0) if valid else None
 
 
 def count_plain(

@@ -216,8 +216,8 @@ def columns_of(chunk: bytes, code: Callable[[bytes], int]) -> LineColumns | None
     """
     if b"\r" in chunk or b" " in chunk:
         return None
-    compiled, data = kernel.lines_and_commas(chunk), np.frombuffer(chunk, np.uint8)
-    ends, at = compiled or (np.flatnonzero(data == _NEWLINE), np.flatnonzero(data == _COMMA))
+    data = np.frombuffer(chunk, np.uint8)
+    ends, at = np.flatnonzero(data == _NEWLINE), np.flatnonzero(data == _COMMA)
     count, width = ends.size, at.size // ends.size
     if width not in (3, 4) or at.size != width * count:
         return None

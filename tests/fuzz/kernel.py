@@ -85,7 +85,7 @@ def numpy_alone() -> Iterator[None]:
 
 
 def same(bodies: list[bytes], slots: int, values: np.ndarray) -> bool:
-    """Decode, fold and count by both; return whether the bodies were accepted."""
+    """Decode, tabulate and count by both; return whether the bodies were accepted."""
     fast = _outcome(lambda: _answers(bodies, slots))
     with numpy_alone():
         slow = _outcome(lambda: _answers(bodies, slots))
@@ -104,16 +104,14 @@ def _answers(bodies: list[bytes], slots: int) -> tuple[np.ndarray, ...]:
     layout = payload._layout(2, 1, 3_600_000_000, 1.0, 0, False)
     layouts = [replace(layout, slots=slots)]
     begins = ends - [len(body) for body in bodies]
-    data, percentiles = b"".join(bodies), [0, 50, 99.9, 100, 25]
+    data = b"".join(bodies)
     arrays = payload._decode(payload.Payloads(layouts, data, begins, ends), 1 << 20)
-    total = np.zeros(int(arrays[1].max(initial=0)) + 1, np.int64)
-    sums, entries = kernel.fold(*arrays, percentiles, total)
     table, line = np.zeros((3, 7)), np.arange(ends.size) % 3
-    kernel.tabulate(table, line, *arrays, np.arange(total.size) % 7)
+    kernel.tabulate(table, line, *arrays, np.arange(int(arrays[1].max(initial=0)) + 1) % 7)
     held = payload.Payloads(layouts, data, begins, ends)
     with np.errstate(over="ignore"):  # in more buckets than 64 bits have
         top = EncodedBlock(np.arange(ends.size), held, print).top(0.25)
-    return *arrays, sums, entries, total, table, top.rows, top.indptr, top.index, top.counts
+    return *arrays, table, top.rows, top.indptr, top.index, top.counts
 
 
 def _outcome(action: Callable[[], tuple[np.ndarray, ...]]) -> tuple[np.ndarray, ...] | str:

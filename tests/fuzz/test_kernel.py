@@ -95,27 +95,6 @@ def test_values_that_are_not_plain_are_counted_by_numpy():
         assert np.array_equal(fast.counts, slow.counts)
 
 
-@compiled
-@pytest.mark.parametrize("percentiles", [[], [100.0, 0.0], [50.0, 50.0]])
-@pytest.mark.parametrize(
-    "counts", [[1, 2, 3], [1, 0, 3], [0, 0, 0], [-1, 5, 1], [1 << 61, 1 << 62, 9]]
-)
-def test_rows_fold_alike(percentiles, counts):
-    block = np.array([0, 1, 1, 3]), np.array([4, 0, 9]), np.array(counts)
-    fast, slow = np.zeros(10, np.int64), np.zeros(10, np.int64)
-    got = kernel.fold(*block, percentiles, fast)
-    with numpy_alone():
-        expected = kernel.fold(*block, percentiles, slow)
-    assert [a.tolist() for a in got] == [a.tolist() for a in expected]
-    assert fast.tolist() == slow.tolist()
-
-
-def test_an_index_out_of_range_is_an_error_and_adds_nothing():
-    total = np.zeros(4, np.int64)
-    with pytest.raises(IndexError):
-        kernel.add_counts(total, np.array([0, 4]), np.array([1, 1]))
-
-
 @pytest.mark.slow
 def test_the_environment_chooses(tmp_path):
     def version(choice):
