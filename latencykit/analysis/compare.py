@@ -28,7 +28,7 @@ from latencykit.core.quantiles import (
     share_interval,
 )
 from latencykit.core.repr_html import listing_html
-from latencykit.core.run import require_data
+from latencykit.core.run import Note, require_data
 from latencykit.core.summary import Summary
 from latencykit.core.trimmed import parse_trim, ranks_of_mean, statistic_name
 from latencykit.errors import DataNotAvailableError, IncompatibleDataError, InvalidArgumentError
@@ -810,7 +810,9 @@ def _warnings(sides: tuple[list[Side], list[Side]]) -> tuple[str, ...]:
     base, new = sides[0][0], sides[1][0]
     runs = [data for side in sides for data in side]
     guessed = {data.run.unit_note for data in runs} - {None}
-    texts = [f"of at least one side, {note}" for note in sorted(filter(None, guessed))]
+    texts: list[str] = [
+        Note(f"of at least one side, {note}", "unit") for note in sorted(filter(None, guessed))
+    ]
     if guessed:
         middles = []
         for data in runs:

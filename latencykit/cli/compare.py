@@ -22,7 +22,7 @@ from latencykit.cli.options import (
     share,
 )
 from latencykit.cli.output import print_result, write_chart
-from latencykit.core.run import UNSTATED
+from latencykit.core.run import code_of
 from latencykit.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def command(
     )
     messages: dict[str, list[str]] = {}
     for name, comparison in comparisons.items():
-        warnings = [text for text in comparison.warnings if UNSTATED not in text]  # a heading
+        warnings = [text for text in comparison.warnings if code_of(text) != "unit"]
         warnings = warnings if given.notes else warnings[:1]
         for text in (*warnings, *(f"failed: {text}" for text in failed[name])):
             messages.setdefault(text, []).append(name)

@@ -7,7 +7,7 @@ import dataclasses
 import re
 from contextvars import ContextVar
 from dataclasses import field
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 from latencykit._limits import in_force
 from latencykit._records import record
@@ -24,19 +24,37 @@ Measure = Literal["service", "response", "unknown"]
 Corrected = Literal["none", "tool", "schedule", "us", "unknown"]
 UnitFrom = Literal["file", "format", "option", "assumed"]
 
-DOUBTED_UNIT = "are the values in"
-"""In the note on values that are unlikely in their unit."""
-
 CONTRADICTS = "contradicts"
 """In the note on reported numbers that cannot be true together."""
-
-UNSTATED = "the unit of the values is not stated"
-"""Beginning of the note on an assumed unit."""
 
 PROVENANCE = ("tool", "loop", "corrected")
 """Facts that tables carry in columns of these names."""
 
 _UNIT_NAMES = {"ns": "nanoseconds", "us": "microseconds", "ms": "milliseconds", "s": "seconds"}
+
+
+class Note(str):
+    """A note that something depends on, by its code; its text is for people alone.
+
+    Code ``doubt``: it concerns all numbers of a series (what could not be read, an unlikely unit);
+    ``unit``: the unit is assumed, which headings say.
+    """
+
+    __slots__ = ("code",)
+    code: Literal["doubt", "unit"]
+
+    def __new__(cls, text: str, code: Literal["doubt", "unit"] = "doubt") -> Self:
+        """Return the text with its code."""
+        note = super().__new__(cls, text)
+        note.code = code
+        return note
+
+
+def code_of(note: str) -> str:
+    """Return the code of a note; "" where nothing depends on it."""
+    return getattr(note, "code", "")
+
+
 _report: ContextVar[Callable[[str], None] | None] = ContextVar("report", default=None)
 _ADDED = ("failed", "timeouts", "dropped", "unfinished")
 
@@ -123,7 +141,7 @@ class Run:
     notes: tuple[str, ...] = field(default=())
 
     @property
-    def unit_note(self) -> str | None:
+    def unit_note(self) -> Note | None:
         """The note on a unit that is only assumed; None if the source states it or has none.
 
         Examples
@@ -131,12 +149,15 @@ class Run:
         >>> Run(unit="ms", unit_from="assumed").unit_note
         'the unit of the values is not stated: assuming milliseconds; override with unit='
         """
-        if self.unit_from == "assumed" and self.unit == "none":
-            unit = option("unit", "ms", "'ms'")
-            return f"{UNSTATED}: plain numbers; {unit} makes them times"
-        if self.unit_from != "assumed" or self.unit not in _UNIT_NAMES:
+        if self.unit_from != "assumed":
             return None
-        return f"{UNSTATED}: assuming {_UNIT_NAMES[self.unit]}; override with {option('unit')}"
+        if self.unit == "none":
+            taken = f"plain numbers; {option('unit', 'ms', repr('ms'))} makes them times"
+        elif self.unit in _UNIT_NAMES:
+            taken = f"assuming {_UNIT_NAMES[self.unit]}; override with {option('unit')}"
+        else:
+            return None
+        return Note(f"the unit of the values is not stated: {taken}", "unit")
 
     def replace(self, **changes: object) -> Run:
         """Return a copy with some fields changed.

@@ -17,6 +17,7 @@ import numpy as np
 from latencykit._records import record
 from latencykit._text import printable
 from latencykit.core.histogram import Histogram
+from latencykit.core.run import Note
 from latencykit.io import build, json_text
 from latencykit.io.rows import RowLayout, read_table
 from latencykit.io.text_reports import Section, command_of, plain, section_runs, text_of_run
@@ -39,7 +40,7 @@ _STATUS = re.compile(r"^\s*\[(\w+)\]\s+(\d+) responses?")
 _ERROR = re.compile(r"^\s*\[(\d+)\]\s+(\S.*)$")
 TIMED_OUT = re.compile(r"timeout|timed out|deadline (?:has elapsed|exceeded)", re.IGNORECASE)
 _LATE, _CANCELED = ("timeout", "deadlineexceeded"), ("canceled", "unfinished")
-TRUNCATED = "the report is truncated at its end"
+TRUNCATED = Note("the report is truncated at its end")
 
 
 @record(kw_only=True)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from latencykit.core.run import Note
 from latencykit.errors import InvalidArgumentError
 from latencykit.io.wire import follow
 
@@ -49,7 +50,7 @@ def columns_of_structs(
             used = yield from _values(data, structs, encoded, names)
             data = data[used:]
     if data:
-        notes.append("the last result is truncated; it was left out")
+        notes.append(Note("the last result is truncated; it was left out"))
 
 
 def _values(

@@ -25,6 +25,7 @@ from latencykit.core.summary import Summary
 from latencykit.errors import InvalidArgumentError
 from latencykit.io.build import unit_in
 from latencykit.io.hlog import own_comment, own_facts, run_facts, stated_facts
+from latencykit.io.rows import CUT_LINE
 from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Source
 from latencykit.units import NANOSECONDS
 
@@ -124,7 +125,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
 
     def fail(number: int, seen: str, expected: str) -> Exception | None:
         if number == len(lines) and not text.endswith("\n"):
-            notes.append("the last line is truncated; it was left out")
+            notes.append(CUT_LINE)
             return None
         options.reject(source.corrupt(number, seen, expected, "--lenient skips such lines"))
         return None

@@ -35,7 +35,7 @@ from latencykit.core.blocks import Block, MemoryPart, TotalsFold, blocks_by_layo
 from latencykit.core.buckets import COST, CellBuckets, HdrBuckets, cost, on_grid, widest
 from latencykit.core.histogram_log import HistogramLog, blocks_of, interval_tags, shifted
 from latencykit.core.quantiles import median
-from latencykit.core.run import PROVENANCE, Run, UnitFrom
+from latencykit.core.run import PROVENANCE, Note, Run, UnitFrom
 from latencykit.errors import (
     CorruptInputError,
     InputTooLargeError,
@@ -887,7 +887,7 @@ class _Scan:
                 # it is all there is: a page, a message
                 if not (self.headed or len(self.found) or self.refused.lines):
                     raise self.refused.error(number, str(bad), "an interval log") from None
-                self.notes.append(f"the last line is incomplete and was left out ({bad})")
+                self.notes.append(Note(f"the last line is incomplete and was left out ({bad})"))
                 return
             self.refused.line(number, str(bad), expected)
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from latencykit._limits import in_force
 from latencykit._text import printable
+from latencykit.core.run import Note
 from latencykit.errors import CorruptInputError, InputTooLargeError
 from latencykit.io.rows import CUT_LINE, line_chunks
 from latencykit.io.source import HEAD_SIZE, ReadOptions, SeveralDocuments, Source
@@ -177,7 +178,7 @@ def values(
         try:
             value, at = parse_next(text, source, begin.start())
         except CorruptInputError as error:
-            if first or notes is None or "truncated" not in error.seen:
+            if first or notes is None or error.seen != _CUT:
                 raise
             notes.append(cut)
             return
@@ -191,7 +192,7 @@ def documents(source: Source, text: str | None = None) -> tuple[list[JSONObject]
     They are in `text` if it is given.
     """
     notes: list[str] = []
-    cut = "the last report is truncated; it was left out"
+    cut = Note("the last report is truncated; it was left out")
     found = values(plain(source.text()) if text is None else text, source, notes, cut)
     return [entry({"object": row}, "object", source) for row in found], tuple(notes)
 
@@ -228,6 +229,9 @@ def without_halves(text: str) -> str:
     return _HALF.sub(r"\1\\ufffd", text) if "\\ud" in text or "\\uD" in text else text
 
 
+_CUT = "the JSON ends in the middle: the file is truncated"
+
+
 def _corrupt_json(
     source: Source, error: json.JSONDecodeError, lines_before: int
 ) -> CorruptInputError:
@@ -235,7 +239,7 @@ def _corrupt_json(
     if not error.doc[error.pos :].strip() or error.msg.startswith("Unterminated string"):
         return source.corrupt(
             line,
-            "the JSON ends in the middle: the file is truncated",
+            _CUT,
             "the whole document",
             _WAY_OUT,
         )

@@ -17,7 +17,7 @@ from latencykit._records import record
 from latencykit._text import brief, did_you_mean, natural_key, option, printable, without_login
 from latencykit.core import is_samples, is_summary
 from latencykit.core.histogram_log import HistogramLog, relabelled
-from latencykit.core.run import TOTAL, Measure, Run, series_named
+from latencykit.core.run import TOTAL, Measure, Note, Run, series_named
 from latencykit.errors import (
     CorruptInputError,
     DataNotAvailableError,
@@ -324,7 +324,7 @@ def read_source(
             raise InvalidArgumentError(
                 f"{source.shown}: {chosen.title} states its unit itself; leave {option('unit')} out"
             )
-    cut = "the compressed file is truncated at its end" if source.cut else None
+    cut = Note("the compressed file is truncated at its end") if source.cut else None
     result: dict[str, Data] = {}
     for name, data in series.items():
         run = data.run

@@ -20,6 +20,7 @@ from latencykit._records import record
 from latencykit._text import printable
 from latencykit._threads import in_order, jobs
 from latencykit.core.columns import Cells, Words, encoded
+from latencykit.core.run import Note
 from latencykit.core.samples import as_nanoseconds
 from latencykit.errors import CorruptInputError, InputTooLargeError
 from latencykit.io.source import ReadOptions, Source, refuse_rows
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
     from latencykit._typing import AnyArray, AnySeries, Ints
 
-CUT_LINE = "the last line is truncated; it was left out"
+CUT_LINE = Note("the last line is truncated; it was left out")
 """The note of a reader that left the end of a file out."""
 
 _BYTES = 8 << 20
@@ -189,7 +190,7 @@ def table_chunks(
             notes.append(CUT_LINE)
             return
         if len(layout.columns) == 1:
-            notes.append("the last line has no newline; its number may be incomplete")
+            notes.append(Note("the last line has no newline; its number may be incomplete"))
         yield replace(last, first=done, unended=True)
 
 

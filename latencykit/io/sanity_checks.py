@@ -22,7 +22,7 @@ from latencykit.core import is_samples, is_summary
 from latencykit.core.consistency import COARSE, GRAIN, busy, contradiction, last_place
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog, interval_series
-from latencykit.core.run import CONTRADICTS, DOUBTED_UNIT, Run
+from latencykit.core.run import CONTRADICTS, Note, Run
 from latencykit.errors import InvalidArgumentError, LatencyKitError
 from latencykit.units import NANOSECONDS, format_duration, format_percentile, format_value
 
@@ -298,11 +298,11 @@ def too_long(data: Data, highest: Floats | None = None) -> str | None:
         return None
     stated = data.run.unit_from == "option"
     why = (
-        f"{DOUBTED_UNIT} {data.run.unit}? ({option('unit')})"
+        f"are the values in {data.run.unit}? ({option('unit')})"
         if stated
         else "was a clock set, or had it begun before?"
     )
-    return f"{sentence}: {why}"
+    return Note(f"{sentence}: {why}")
 
 
 def _of_reported(data: Data) -> str | None:

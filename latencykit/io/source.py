@@ -20,6 +20,7 @@ from latencykit._files import naming, new_temporary
 from latencykit._limits import in_force
 from latencykit._records import record
 from latencykit._text import printable, without_secrets
+from latencykit.core.run import Note
 from latencykit.errors import (
     CorruptInputError,
     InputTooLargeError,
@@ -76,7 +77,7 @@ class Tally:
         if not self.total:
             return None
         lines = "line was" if self.total == 1 else "lines were"
-        return f"{format_count(self.total)} corrupt {lines} skipped"
+        return Note(f"{format_count(self.total)} corrupt {lines} skipped")
 
 
 def refuse_rows(

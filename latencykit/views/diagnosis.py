@@ -15,7 +15,7 @@ from latencykit.analysis.omission import VERDICT
 from latencykit.core.consistency import contradiction
 from latencykit.core.histogram import Histogram
 from latencykit.core.repr_html import verdict_html
-from latencykit.core.run import UNSTATED
+from latencykit.core.run import code_of
 from latencykit.core.summary import Summary
 from latencykit.units import (
     NANOSECONDS,
@@ -715,7 +715,7 @@ def _paragraph(
             f"{_duration(stall['worst'])}, {format_count(stall['missing'])} requests missing"
             for stall in record["stalls"]
         ]
-    lines += [text for text in record["notes"] if UNSTATED not in text][: None if every else 1]
+    lines += [text for text in record["notes"] if code_of(text) != "unit"][: None if every else 1]
     if record["advice"]:
         lines.append(as_sentence(record["advice"]))
     heading = f"{printable(record['name'])}: {TITLES[record['verdict']]}"

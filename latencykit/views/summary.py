@@ -25,7 +25,7 @@ from latencykit.core.quantiles import (
     is_resolved,
     statistic_text,
 )
-from latencykit.core.run import DOUBTED_UNIT, UNSTATED
+from latencykit.core.run import code_of
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
 from latencykit.units import (
@@ -579,9 +579,6 @@ _FEW = 6
 """Footnotes below a table; of more, only their number is stated."""
 
 
-_TOUCH_ALL = (DOUBTED_UNIT, " skipped", "incomplete", "truncated")
-"""Words of the notes that touch all numbers of a series: a doubted unit, what could not be read."""
-
 _OPTIONAL = (
     "highest supported", "tm99", "p99.999", "p75", "p95", "p99.99", "p90", "mean",
     "p99.9",
@@ -687,11 +684,11 @@ def _footnotes(
         # The first finding is the incident; the total's line says it of its parts, too.
         first = int(of_all_slow and not record["aggregate"] and _falls_into_seconds(record))
         findings = record["findings"][0 if every else first :]
-        texts = [*findings, *(text for text in record["notes"] if UNSTATED not in text)]
+        texts = [*findings, *(text for text in record["notes"] if code_of(text) != "unit")]
         if not (record["aggregate"] or every):
             texts = [text for text in texts if text not in of_all]
         texts += [record["tail_note"]] if every and record["tail_note"] else []
-        texts.sort(key=lambda text: not any(words in text for words in _TOUCH_ALL))
+        texts.sort(key=lambda text: code_of(text) != "doubt")
         texts = texts if every else [text for text in texts if text != _bounds_note(record)]
         for text in texts if every else texts[:1]:
             messages.setdefault(text, []).append(printable(record["name"]))

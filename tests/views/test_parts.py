@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 
 import pytest
 
+from latencykit.core.run import Note, Run, code_of
 from tests.io.test_anything_to_anything import requests
 
 __all__ = ["requests"]  # a fixture
@@ -29,3 +31,15 @@ def test_series_of_one_source_share_a_row(text):
 
 def test_footnotes_of_parts_do_not_repeat_the_total(run, requests):
     assert run("summary", requests)[1].count("is taken as the start") <= 1
+
+
+def test_what_touches_all_numbers_comes_before_what_the_numbers_say(run, tmp_path):
+    path = tmp_path / "times.csv"
+    rows = [*(["1000"] * 900), "1O00", *(["9000000"] * 100)]
+    path.write_text("\n".join(["latency_ns", *rows, ""]), encoding="utf-8")
+    record = run("summary", path, "--lenient", "--format", "json")[1]
+    assert '"findings": []' not in record
+    last = run("summary", path, "--lenient")[1].splitlines()[-1]
+    assert last == "1 corrupt line was skipped"
+    merged = Run(notes=("a",)).with_notes(pickle.loads(pickle.dumps(Note("b", "unit"))))
+    assert [*map(code_of, merged.notes)] == ["", "unit"]

@@ -16,7 +16,7 @@ from latencykit.core.blocks import narrowed
 from latencykit.core.columns import Cells, Words, coded, matching, select
 from latencykit.core.columns import Columns as FurtherColumns
 from latencykit.core.histogram import Histogram, merge_histograms
-from latencykit.core.run import Corrected, Loop, Run
+from latencykit.core.run import Corrected, Loop, Note, Run
 from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.io.build import EMPTY, FINE, base_unit, data_from_values, further_cells, unit_in
 from latencykit.io.raw.aggregates import counted_data, is_open, level_of, percentile_data
@@ -205,7 +205,7 @@ class _Rows:
         """Return one sentence per kind of row that was left out."""
         counted = (
             (self.tally["negative"], "negative duration", "left out: the clock went backwards"),
-            (self.tally["cut"], "", "the last line is truncated and was left out"),
+            (self.tally["cut"], "", Note("the last line is truncated and was left out")),
             (self.tally["missing"], "row", "without a latency left out"),
             (self.tally["unstamped"], "row", "without a start or an intended start left out"),
             (sum(self.lost.values()), "failed request", "without a latency counted apart"),

@@ -14,6 +14,7 @@ import numpy as np
 from latencykit._text import format_items, printable
 from latencykit.core.run import Run
 from latencykit.io.build import data_from_points, mixed_note, samples_of, unanswered
+from latencykit.io.declared import TRUNCATED
 from latencykit.io.rows import CUT_LINE, RowLayout, read_table
 from latencykit.io.source import Format
 from latencykit.io.text_reports import certain, command_of, fact, plain, section_runs, starts_with
@@ -107,7 +108,7 @@ def _report(part: Section) -> Data:
         end = re.compile(r"^[ \t]*$|\Z", re.MULTILINE).search(text, title.end())
         stop = end.start() if end else len(text)
         if stop == len(text) and not text.endswith("\n"):
-            stop, run = text.rfind("\n") + 1, run.with_notes("the report is truncated at its end")
+            stop, run = text.rfind("\n") + 1, run.with_notes(TRUNCATED)
         expected = "a percentage and whole milliseconds"
         rows = part.matches(_POINT, title.end(), max(stop, title.end()), expected)
         points = {float(row[1]): float(row[2]) for row in rows if row[2]}

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from latencykit.core.histogram import Histogram
-from latencykit.core.run import Run, UnitFrom
+from latencykit.core.run import Note, Run, UnitFrom
 from latencykit.io import build, json_text
 from latencykit.io.source import Data, Format, ReadOptions, Source
 from latencykit.io.text_reports import either, fact, has_match, text_of_run
@@ -78,7 +78,10 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:
         raise source.corrupt(None, seen, "one per thread", "run cyclictest anew")
     if not highs:
         run = run.with_notes(
-            "the closing lines are missing: the file is truncated, overflows and maxima are unknown"
+            Note(
+                "the closing lines are missing: "
+                "the file is truncated, overflows and maxima are unknown"
+            )
         )
     value, edge = table[:, 0], int(table[-1, 0]) + 1
     for thread in range(threads):

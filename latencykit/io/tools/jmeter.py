@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from latencykit._text import printable
-from latencykit.core.run import Run
+from latencykit.core.run import Note, Run
 from latencykit.io import json_text
 from latencykit.io.build import outcome_codes
 from latencykit.io.declared import Json, Report, Rows, matching, report_of
@@ -165,7 +165,7 @@ def read_xml(source: Source, options: ReadOptions) -> dict[str, Data]:
     kinds = frame["label"].astype("category")
     names = {name: unescape(name) for name in kinds.cat.categories}
     frame["label"] = kinds.map(names).astype(str)
-    note = (
+    note = Note(
         "the file ends before </testResults>: the test was still running, or the file is truncated"
     )
     return ROWS.data(frame.dropna(axis=1, how="all"), () if ended else (note,), options)

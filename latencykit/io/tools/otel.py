@@ -18,6 +18,7 @@ from latencykit._arrays import as_positions
 from latencykit._records import record
 from latencykit._text import format_items
 from latencykit.core.buckets import EdgeBuckets
+from latencykit.core.run import Note
 from latencykit.errors import InvalidArgumentError
 from latencykit.io import build, json_text
 from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Source
@@ -169,7 +170,7 @@ def _point_of(point: JSONObject, source: Source) -> _Point | None:
 def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every histogram of a time; several exports of one make a log."""
     notes: list[str] = []
-    cut = "the last object is truncated; it was left out"
+    cut = Note("the last object is truncated; it was left out")
     documents = json_text.values(source.text(), source, notes, cut)  # one per line, or over lines
     return _series(_metrics(map(_plain, documents)), notes, source, options)
 

@@ -21,6 +21,7 @@ from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
 from latencykit.errors import InvalidArgumentError
 from latencykit.io import build, json_text
+from latencykit.io.declared import TRUNCATED
 from latencykit.io.gob import columns_of_structs
 from latencykit.io.hgrm import parse_spectrum
 from latencykit.io.raw import objects
@@ -292,7 +293,7 @@ def read_text(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
             rate=requests.get("rate"),
             achieved=requests.get("throughput"),
             unit_from="file",
-            notes=() if ended else ("the report is truncated at its end",),
+            notes=() if ended else (TRUNCATED,),
         )
         share = rows["Success"]["ratio"] / 100 if "Success" in rows else None
         texts = [line for _, line in below(part.text, "Error Set:")]

@@ -19,7 +19,7 @@ import numpy as np
 
 from latencykit._text import format_items
 from latencykit.core.histogram import Histogram
-from latencykit.core.run import Run
+from latencykit.core.run import Note, Run
 from latencykit.io import build
 from latencykit.io.hgrm import parse_spectrum
 from latencykit.io.source import Data, Format, ReadOptions, Series, Source
@@ -41,7 +41,9 @@ _CLOSING = re.compile(rf"^ *(\d+) requests in +{_DURATION}, ", re.MULTILINE)
 _ERRORS = re.compile(r"Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)")
 _REFUSED = re.compile(r"Non-2xx or 3xx responses: (\d+)")
 _TIMEOUT = 2e9
-_CUT = "the report has no closing line: it is truncated, and the number of requests is unknown"
+_CUT = Note(
+    "the report has no closing line: it is truncated, and the number of requests is unknown"
+)
 _HINT = "wrk --latency prints the distribution"
 _SPECTRUM = re.compile(
     r"^ *Latency Distribution \(HdrHistogram - (Recorded|Uncorrected) Latency.*$", re.MULTILINE
