@@ -244,7 +244,6 @@ def own_findings(run: SlowTimes, stalls: Stalls) -> list[str]:
     findings += _first_minutes(run)
     if isinstance(run.data, Samples):
         findings += _after_idle(run, run.data)
-        findings += _one_connection(run, run.data)
     return findings
 
 
@@ -354,36 +353,6 @@ def _after_idle(run: SlowTimes, samples: Samples) -> list[str]:
     text = (
         f"{both} of {format_count(number)} requests after an idle time of "
         f"{format_duration(limit * 1e9, 2)} or more are above {run.name} ({probability_text(p)})"
-    )
-    return [text]
-
-
-def _one_connection(run: SlowTimes, samples: Samples) -> list[str]:
-    """One connection is hit in more blocks of time than its share; blocks that hit all are out."""
-    if samples.connection is None:
-        return []
-    from scipy import special
-
-    names, code = np.unique(samples.connection, return_inverse=True)
-    if not 2 <= names.size <= 10_000:
-        return []
-    size = min(200, max(1, len(samples) // (5 * names.size)))
-    block = np.minimum((samples.offsets / max(run.span, 1e-9) * size).astype(np.int64), size - 1)
-    cell, cells = block * names.size + code, size * names.size
-    sent = np.bincount(cell, minlength=cells).reshape(size, -1)
-    slow = np.bincount(cell, samples.values > run.threshold, cells).reshape(size, -1) > 0
-    slow &= (slow.sum(axis=1) <= np.maximum((sent > 0).sum(axis=1) / 2, 1))[:, None]
-    hits = slow.sum(axis=0)
-    total, most = int(hits.sum()), int(np.argmax(hits))
-    if hits[most] < 5 or hits[most] < 0.5 * total:
-        return []
-    share = float(sent[:, most].sum() / sent.sum())
-    p = float(special.betainc(hits[most], total - hits[most] + 1, share)) * names.size
-    if p > RULES.max_false_share:
-        return []
-    text = (
-        f"connection {names[most]} is slow in {hits[most]} of the {total} blocks of time in which "
-        f"any one was slow; its share of requests is {100 * share:.0f} % ({probability_text(p)})"
     )
     return [text]
 

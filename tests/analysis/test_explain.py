@@ -428,3 +428,15 @@ def test_what_was_not_found_is_stated() -> None:
     for quiet in (lk.Samples(start=start, duration=took, unit="ms"), hosts.to_log("1s")):
         (text,) = lk.explain(quiet).findings
         assert "not excluded: what further columns would show" in text
+
+
+def test_one_connection_is_a_cause_and_a_stall_of_all_is_not() -> None:
+    rng = np.random.default_rng(12)
+    start, users = np.sort(rng.random(20_000)) * 4e11, rng.integers(0, 10, 20_000)
+    took = rng.lognormal(0, 0.3, start.size) * 1e6
+    for slow, cause in (
+        ((users == 7) & (rng.random(start.size) < 0.15), [["connection", "7"]]),
+        ((start % 1e11) < 2e9, []),
+    ):
+        run = lk.Samples(start=start, duration=np.where(slow, 50 * took, took), connection=users)
+        assert lk.explain(run).suspects[["attribute", "value"]].to_numpy().tolist() == cause

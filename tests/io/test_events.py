@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
-from scipy import stats
 
 import latencykit as lk
 from latencykit.analysis.coincidence import coincide
@@ -486,32 +485,7 @@ def test_requests_after_idle_times_are_found() -> None:
     assert not any("idle" in text for text in coincide(shuffled).findings)
 
 
-def test_one_connection_is_found_and_a_stall_of_all_is_not() -> None:
-    rng = np.random.default_rng(12)
-    start = np.sort(rng.random(20_000)) * 400
-    connection = rng.integers(0, 10, start.size)
-    took = rng.lognormal(0, 0.3, start.size) * 1e6
-    one = np.where((connection == 7) & (rng.random(start.size) < 0.15), 50 * took, took)
-    run = lk.Samples(start=start * 1e9, duration=one, connection=connection)
-    assert any(text.startswith("connection 7 is slow") for text in coincide(run).findings)
-    for k in range(5):
-        stalled = worlds.served(np.random.default_rng(k), 50.0, 400.0, [50.0, 120.0, 300.0], 2.0)
-        users = np.random.default_rng(k).integers(0, 10, len(stalled))
-        again = lk.Samples(start=stalled.start, duration=stalled.duration, connection=users)
-        assert not any("connection" in text for text in coincide(again).findings)
-
-
 # ------------------------------------------------------------ the result
-
-
-def test_one_connection_among_ten_has_the_probability_of_a_binomial() -> None:
-    """Five of the seven blocks with a slow request are those of one connection."""
-    connection, took = np.arange(20_000) % 10, np.full(20_000, 1e6)
-    took[[4007, 8007, 12_007, 14_007, 16_007, 2001, 6002]] = 1e9
-    run = lk.Samples(start=np.arange(20_000) * 5e7, duration=took, connection=connection)
-    (text,) = (text for text in coincide(run).findings if text.startswith("connection 7"))
-    assert "in 5 of the 7 blocks" in text
-    assert f"(p = {10 * stats.binom.sf(4, 7, 0.1):.2g})" in text
 
 
 def test_data_without_time_say_so() -> None:
