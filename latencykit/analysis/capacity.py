@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import pandas as pd
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
     from latencykit._typing import Flags, Floats
     from latencykit.analysis.slo import SLO, Outcome, SLORow
@@ -149,17 +149,6 @@ def bracket(rates: Floats, met: Flags, missed: Flags) -> tuple[float, float, str
 def _rates(loads: Floats) -> str:
     texts = [f"{load:,.0f}/s" if load >= 100 else f"{load:.3g}/s" for load in loads.tolist()]
     return ", ".join(texts[:3]) + (f" and {len(texts) - 3} more" if len(texts) > 3 else "")
-
-
-def saturated(
-    offered: ArrayLike, achieved: ArrayLike, error: ArrayLike = 0.0, tolerance: float = 0.01
-) -> NDArray[np.bool_]:
-    """Return which runs surely did not sustain the offered load: a surer sign than any knee.
-
-    For open loops only; a closed loop offers no more than it achieves.
-    """
-    most = np.asarray(achieved, np.float64) + np.asarray(error, np.float64)
-    return np.asarray(most < (1 - tolerance) * np.asarray(offered, np.float64))
 
 
 # ------------------------------------------------------------
@@ -589,7 +578,8 @@ def load_row(name: str, data: Any, confidence: float = 0.95) -> LoadRow:
                 # Requests under way at the end are not counted: by Little's law, L = λW.
                 under_way = offered * counted.mean / 1e9 / run.duration
         low, high = max(0.0, achieved - error), achieved + error + under_way
-    lost = not math.isnan(high) and bool(saturated(offered, high))
+    # A surer sign than any knee, of open loops: a closed one offers no more than it achieves.
+    lost = not math.isnan(high) and bool(high < 0.99 * offered)
     return LoadRow(name, rate, offered, achieved, lost, counted, evidence, low, high)
 
 

@@ -146,11 +146,11 @@ class Change:
             return f"{low} to {high}"
         return f"from {low}" if self.low > 0 else f"up to {high}" if self.high < 0 else ""
 
-    def judged(self, p_value: float, confidence: float, note: str = "") -> Change:
+    def judged(self, p_value: float, confidence: float) -> Change:
         """Return the change with its adjusted p-value; significant if its interval excludes 0."""
         small = p_value <= 1 - confidence + 1e-12
         significant = small and (self.low > 0 or self.high < 0)
-        return replace(self, p_value=p_value, significant=significant, note=note)
+        return replace(self, p_value=p_value, significant=significant)
 
 
 def significance(row: Change) -> str:

@@ -310,8 +310,9 @@ def _turns(rows: int, columns: int) -> Iterator[slice]:
     return (slice(first, first + step) for first in range(0, rows, step))
 
 
-def _rolling_median(sizes: Floats, window: int = 11) -> Floats:
+def _rolling_median(sizes: Floats) -> Floats:
     """Median of each value and its neighbours; of all where there are few."""
+    window = 11
     if sizes.size < 2 * window:
         return np.full(sizes.shape, median(sizes))
     padded = np.pad(sizes, window // 2, mode="edge")
@@ -811,13 +812,13 @@ def grouped(table: Floats, tags: Floats, steps: Ints) -> tuple[Floats, Floats, F
     return together(table), together(tags), value
 
 
-def tail_groups(counts: ArrayLike, groups: int = _GROUPS) -> Ints:
+def tail_groups(counts: ArrayLike) -> Ints:
     """Return a group for each bucket: some hundred groups, fine in the tails."""
     numbers = np.asarray(counts, np.float64)
-    if numbers.size <= groups:
+    if numbers.size <= _GROUPS:
         return np.arange(numbers.size)
     share = (np.cumsum(numbers) - numbers / 2 + 0.25) / (numbers.sum() + 0.5)
     odds = np.log(share / (1 - share))
-    width = (odds[-1] - odds[0]) / groups or 1.0
-    group = np.minimum(np.floor((odds - odds[0]) / width), groups - 1)
+    width = (odds[-1] - odds[0]) / _GROUPS or 1.0
+    group = np.minimum(np.floor((odds - odds[0]) / width), _GROUPS - 1)
     return np.unique(group, return_inverse=True)[1].astype(np.int64)

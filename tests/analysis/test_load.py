@@ -7,10 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from latencykit.analysis.capacity import (
-    capacity,
-    saturated,
-)
+import latencykit as lk
+from latencykit.analysis.capacity import capacity
+from latencykit.core.run import Run
 from latencykit.errors import InvalidArgumentError
 
 RATES = np.arange(100.0, 1000, 100)
@@ -40,8 +39,7 @@ def test_nothing_is_said_beyond_the_measurement() -> None:
 
 
 def test_a_saturated_run_passes_nothing() -> None:
-    lost = saturated([100, 200, 300], [100, 199.5, 240])
-    assert lost.tolist() == [False, False, True]
+    lost = [False, False, True]
     found = capacity([100, 200, 300], [10.0, 11.0, 12.0], 20.0, saturated=lost)
     assert (found.low, found.high) == (200, 300)
 
@@ -69,8 +67,10 @@ def test_a_load_that_repeats_is_decided_by_all_its_runs() -> None:
 
 
 def test_few_requests_do_not_show_saturation() -> None:
-    assert not saturated([500], [480], [29]).any()  # 1,000 requests at random
-    assert saturated([500], [480], [4]).all()
+    for count, saturated in ((1_000, False), (100_000, True)):
+        run = Run(loop="open", rate=500.0, duration=count / 480)
+        data = lk.Histogram.of(np.full(count, 1_000), run=run)
+        assert [row.saturated for row in lk.load_curve({"": data}).rows] == [saturated]
 
 
 def test_refuses_what_cannot_be_answered() -> None:
