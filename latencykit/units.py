@@ -40,7 +40,11 @@ _PART = rf"\s*({_NUMBER})\s*([A-Za-zµμ]+)\s*"
 _PERCENTILE = rf"\s*[pP]?\s*({_NUMBER})\s*(?:%|th)?\s*"
 
 
-_STEPS = (("s", 1e9), ("ms", 1e6), ("µs", 1e3), ("ns", 1.0))
+# Unit, its nanoseconds, and from how many nanoseconds on it is used.
+_STEPS = (
+    *((unit, size, 2 * size) for unit, size in (("d", 86_400e9), ("h", 3600e9), ("min", 60e9))),
+    *((unit, size, size) for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3), ("ns", 1.0))),
+)
 
 
 def unit_factor(source: str, target: str) -> float:
@@ -131,10 +135,12 @@ def parse_duration(text: str | float, default: str | None = None) -> float:
 def format_duration(nanoseconds: float, digits: int = 3) -> str:
     """Return a duration as text: three significant digits and the largest unit that fits.
 
+    A latency and the length of a run are written alike: above two minutes in min, h or d.
+
     Examples
     --------
-    >>> [format_duration(v) for v in (0, 63_000, 1_040_000, 6.002e9, 63e9)]
-    ['0', '63 µs', '1.04 ms', '6 s', '63 s']
+    >>> [format_duration(v) for v in (0, 63_000, 1_040_000, 6.002e9, 119e9, 354e9, 172_800e9)]
+    ['0', '63 µs', '1.04 ms', '6 s', '119 s', '5.9 min', '2 d']
     """
     if math.isnan(nanoseconds):
         return "unknown"
@@ -143,22 +149,19 @@ def format_duration(nanoseconds: float, digits: int = 3) -> str:
     if nanoseconds == 0:
         return "0"
     rounded = float(f"{nanoseconds:.{digits}g}")
-    unit, factor = next((step for step in _STEPS if abs(rounded) >= step[1]), _STEPS[-1])
-    return f"{_plain(rounded / factor, digits)} {unit}"
+    unit, size, _ = next((step for step in _STEPS if abs(rounded) >= step[2]), _STEPS[-1])
+    return f"{_plain((rounded if size <= 1e9 else nanoseconds) / size, digits)} {unit}"
 
 
-def format_length(seconds: float, digits: int = 3) -> str:
-    """Return a length of time, of a run or between events, as text.
+def format_moment(seconds: float) -> str:
+    """Return a time from the start as text: in seconds, as ``--from`` takes it.
 
     Examples
     --------
-    >>> [format_length(v) for v in (45, 119, 200, 72_000, 172_800)], format_length(298, 2)
-    (['45 s', '119 s', '3.33 min', '20 h', '2 d'], '5 min')
+    >>> [format_moment(v) for v in (0.0123, 206.25, 4213.7)]
+    ['12.3 ms', '206.2 s', '4214 s']
     """
-    for unit, length in (("d", 86_400), ("h", 3600), ("min", 60)):
-        if seconds >= 2 * length:
-            return f"{float(f'{seconds / length:.{digits}g}'):,.12g} {unit}"
-    return format_duration(seconds * 1e9, digits)
+    return f"{_plain(seconds, 4)} s" if seconds >= 1 else format_duration(seconds * 1e9, 4)
 
 
 def format_value(value: float, unit: str = "ns", digits: int = 3) -> str:

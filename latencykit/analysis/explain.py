@@ -45,6 +45,7 @@ from latencykit.io import registry
 from latencykit.io.events import read_events
 from latencykit.units import (
     format_duration,
+    format_moment,
     format_percentile,
     format_value,
     in_unit,
@@ -884,7 +885,7 @@ def _own_times(when: Floats, look: _Look, attributes: Sequence[Attribute]) -> li
             if np.unique(at * np.int64(20) // (last - first + 1)).size < RULES.own_parts:
                 continue
             share = _percent(float(hits[code] / late.sum()))
-            begin = format_duration(1e9 * float(when[order][places[0]] - when[order][0]))
+            begin = format_moment(float(when[order][places[0]] - when[order][0]))
             name = f"{attribute.name}={attribute.values[code]}"
             texts.append(
                 f"{share} of the requests above {look.threshold.name} have {name} "

@@ -30,7 +30,6 @@ from latencykit.units import (
     NANOSECONDS,
     format_count,
     format_duration,
-    format_length,
     format_percentile,
     format_range,
     format_value,
@@ -263,8 +262,8 @@ def cannot_show(seconds: float) -> str:
     """
     if not (math.isfinite(seconds) and seconds > 0):
         return ""
-    each = _length(seconds / SURE.rarest_per_run)
-    return f"a run of {format_length(seconds, 2)} cannot detect events rarer than one per {each}"
+    whole, each = (format_duration(s * 1e9, 2) for s in (seconds, seconds / SURE.rarest_per_run))
+    return f"a run of {whole} cannot detect events rarer than one per {each}"
 
 
 def seconds_of(data: Any) -> float:

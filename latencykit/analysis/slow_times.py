@@ -25,6 +25,7 @@ from latencykit.units import (
     NANOSECONDS,
     format_count,
     format_duration,
+    format_moment,
     format_percentile,
     parse_duration,
     parse_percentile,
@@ -434,8 +435,7 @@ p99 is 12 ms instead of 206 ms'
         length = format_duration(1e9 * (self.end - self.start), 2)
         grain = (self.end - self.start) / 1000 or 1.0  # a first interval may begin 5 ms too early
         start, end = (
-            format_duration(1e9 * (round(moment / grain) * grain + 0.0), 4)
-            for moment in (self.start, self.end)
+            format_moment(round(moment / grain) * grain + 0.0) for moment in (self.start, self.end)
         )
         moved = [
             (f"p{format_percentile(p)}", format_duration(value), format_duration(without))

@@ -54,7 +54,7 @@ def command(out: Path, duration: str | None, resolution: str, interval: str, sty
     def report(state: HiccupProgress) -> None:
         last, largest = format_duration(state.worst), format_duration(state.max)
         note(
-            f"{state.elapsed:6.0f} s   "
+            f"{format_duration(round(state.elapsed) * 1e9):>8}   "
             f"worst of the last interval {last:>8}   worst so far {largest:>8}"
         )
         if state.stopped:

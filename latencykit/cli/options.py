@@ -16,7 +16,7 @@ import click
 from latencykit._records import record
 from latencykit._text import for_stream, printable, without_secrets
 from latencykit.errors import InvalidArgumentError
-from latencykit.units import parse_duration
+from latencykit.units import format_duration, parse_duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -350,7 +350,7 @@ def progress(task: str) -> Iterator[None]:
     def report() -> None:
         began = time.monotonic()
         while not done.wait(_EVERY):
-            note(f"{task} … {time.monotonic() - began:.0f} s")
+            note(f"{task} … {format_duration(round(time.monotonic() - began) * 1e9)}")
 
     thread = threading.Thread(target=report, daemon=True)
     thread.start()

@@ -55,16 +55,30 @@ def share_text(share: float, _: float | None = None) -> str:
     return f"{np.format_float_positional(share * 100, 6, trim='-')} %"
 
 
-def log_ticks(bottom: float, top: float, most: int = 12) -> list[float]:
+def second_of(unit: str, fixed: str | None = None) -> float:
+    """Return from how many of an axis' units on its ticks are round in minutes and hours: 1 s."""
+    return unit_factor("s", unit) if unit in NANOSECONDS and fixed is None else math.inf
+
+
+def _decade(power: int, second: float) -> float:
+    """A power of ten; from 100 s on, what is as round in min, h and d."""
+    value = 10.0**power
+    if value < 99 * second:
+        return value
+    over = round(math.log10(value / second)) - 2
+    return second * (120, 1200, 7200, 72_000, 864_000)[min(over, 4)] * 10.0 ** max(over - 4, 0)
+
+
+def log_ticks(bottom: float, top: float, most: int = 12, second: float = math.inf) -> list[float]:
     """Return round values in [bottom, top], at least three where possible and at most `most`.
 
     Powers of ten where there are enough of them, else 1-3, 1-2-5 or finer steps within a decade;
-    every second or third power where there are too many.
+    every second or third power where there are too many. `second` is that of `second_of`.
     """
     first, last = math.floor(math.log10(bottom)), math.ceil(math.log10(top))
     chosen: list[float] = []
     for steps in _STEPS:
-        ticks = [step * 10.0**power for power in range(first, last + 1) for step in steps]
+        ticks = [step * _decade(k, second) for k in range(first, last + 1) for step in steps]
         finer = [tick for tick in ticks if bottom <= tick <= top]
         if chosen and len(finer) > most:
             break
@@ -91,9 +105,13 @@ class DecadeLocator(_ViewLocator):
     """Ticks of a logarithmic axis of values; see `log_ticks`."""
 
     def __init__(
-        self, floor: float = 0.0, zero: float | None = None, ceiling: float = math.inf
+        self,
+        floor: float = 0.0,
+        zero: float | None = None,
+        ceiling: float = math.inf,
+        second: float = math.inf,
     ) -> None:
-        self.floor, self.zero, self.ceiling = floor, zero, ceiling
+        self.floor, self.zero, self.ceiling, self.second = floor, zero, ceiling, second
 
     def tick_values(self, vmin: float, vmax: float) -> list[float]:
         """Return the ticks within [vmin, vmax]."""
@@ -103,7 +121,7 @@ class DecadeLocator(_ViewLocator):
             box, upright = axis.axes.bbox, axis.axis_name == "y"
             points = (box.height if upright else box.width) * 72.0 / axis.axes.figure.dpi
             most = max(3, int(points / (20 if upright else 52)))
-        ticks = log_ticks(bottom, top, most) if top > bottom else []
+        ticks = log_ticks(bottom, top, most, self.second) if top > bottom else []
         return ticks if self.zero is None or not vmin <= self.zero <= vmax else [self.zero, *ticks]
 
 
@@ -124,6 +142,7 @@ def value_axis(
     formatter = ValueFormatter(unit, fixed)
     if not log:
         limits(0, high * 1.08 if high > 0 else 1)
+        axis.set_major_locator(EvenLocator(0.0, math.inf, second_of(unit, fixed)))
         axis.set_major_formatter(formatter)
         return 0.0
     scale("log")
@@ -136,7 +155,8 @@ def value_axis(
     bottom, top = low / 10 ** (0.04 * span), high * 10 ** (above * span)
     zero = bottom / 10 ** (0.08 * span)
     limits(zero if zeros else bottom, top)
-    axis.set_major_locator(DecadeLocator(bottom, zero if zeros else None))
+    second = second_of(unit, fixed)
+    axis.set_major_locator(DecadeLocator(bottom, zero if zeros else None, second=second))
     axis.set_major_formatter(
         FuncFormatter(lambda x, _: "0" if zeros and x <= zero * 1.0001 else formatter(x))
     )
@@ -156,12 +176,15 @@ def fit_values(
 class EvenLocator(_ViewLocator):
     """Even ticks of a linear axis between two values, whatever is in view."""
 
-    def __init__(self, floor: float, ceiling: float) -> None:
-        self.floor, self.ceiling = floor, ceiling
+    def __init__(self, floor: float, ceiling: float, second: float = math.inf) -> None:
+        self.floor, self.ceiling, self.second = floor, ceiling, second
 
     def tick_values(self, vmin: float, vmax: float) -> list[float]:
         """Return the ticks within [vmin, vmax]."""
         low, high = max(vmin, self.floor), min(vmax, self.ceiling)
+        if high > 120 * self.second:
+            times = TimeLocator().tick_values(low / self.second, high / self.second)
+            return [tick * self.second for tick in times]
         return [
             float(tick) for tick in MaxNLocator(6).tick_values(low, high) if low <= tick <= high
         ]

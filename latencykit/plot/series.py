@@ -24,7 +24,6 @@ from latencykit.units import (
     NANOSECONDS,
     format_count,
     format_duration,
-    format_length,
     format_row,
     format_value,
     percentile_name,
@@ -227,7 +226,7 @@ def measured(run: Any, count: int | None) -> str:
     if count is not None:
         parts.append(f"{format_count(count)} requests" if count != 1 else "1 request")
     if run.duration:
-        parts.append(f"in {format_length(run.duration)}")
+        parts.append(f"in {format_duration(run.duration * 1e9)}")
         rate = count / run.duration if count else None
         if rate:
             parts.append(f"({rate:,.0f}/s)" if rate >= 10 else f"({rate:.2g}/s)")

@@ -16,7 +16,13 @@ from latencykit.core.histogram_log import HistogramLog, interval_series
 from latencykit.core.quantiles import is_resolved
 from latencykit.core.samples import Samples
 from latencykit.errors import DataNotAvailableError
-from latencykit.plot.axes import DecadeLocator, EvenLocator, time_axis, value_axis
+from latencykit.plot.axes import (
+    DecadeLocator,
+    EvenLocator,
+    second_of,
+    time_axis,
+    value_axis,
+)
 from latencykit.plot.label_layout import EndLabels, LineLabels, SpanLabels, head, outside_legend
 from latencykit.plot.series import (
     as_series,
@@ -449,6 +455,7 @@ def _scale(
     zeros = bool((known == 0).any())
     stored = next(iter(timed.values())).unit
     zero = value_axis(ax, low, high, stored, fixed=unit, log=log, zeros=zeros)
+    second = second_of(stored, unit)
     bottom, top = ax.get_ylim()
     share = _taken(ax) if strip else 0.0
     _, height = size_in_points(ax)
@@ -457,11 +464,11 @@ def _scale(
         span = np.log10(top / bottom) / (1 - share - above)
         ax.set_ylim(bottom / 10 ** (share * span), top * 10 ** (above * span))
         least = bottom * (1.0001 if zeros else 1.0)
-        ax.yaxis.set_major_locator(DecadeLocator(least, zero if zeros else None, top))
+        ax.yaxis.set_major_locator(DecadeLocator(least, zero if zeros else None, top, second))
     else:
         span = (top - bottom) / (1 - share - above)
         ax.set_ylim(bottom - share * span, top + above * span)
-        ax.yaxis.set_major_locator(EvenLocator(0.0, top))
+        ax.yaxis.set_major_locator(EvenLocator(0.0, top, second))
     if strip:
         ax.spines["left"].set_bounds(bottom, top)
     return zero

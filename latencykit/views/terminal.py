@@ -12,7 +12,7 @@ from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.samples import Samples
 from latencykit.errors import DataNotAvailableError, MissingPackageError
-from latencykit.plot.axes import log_ticks
+from latencykit.plot.axes import log_ticks, second_of
 from latencykit.plot.curves import curve_of, end_words, place_of
 from latencykit.plot.series import as_series, drawable, measured
 from latencykit.plot.style import BLUE, RED, series_styles
@@ -174,7 +174,7 @@ def _figure(
         figure.title(title)
     figure.label(axis, "x", "lower")
     figure.ruler("x", "lower").ticks([at for at, _ in ticks], [text for _, text in ticks])
-    marks = log_ticks(10**low, 10**high, max(3, size[1] // 3))
+    marks = log_ticks(10**low, 10**high, max(3, size[1] // 3), second_of(unit))
     texts = [format_value(value, unit) for value in marks]
     figure.ruler("y", "left").ticks([math.log10(value) for value in marks], texts)
     chart = str(figure.build()).rstrip("\n")

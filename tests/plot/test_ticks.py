@@ -43,6 +43,18 @@ def test_value_labels_are_durations_without_exponents():
     ]
 
 
+@pytest.mark.parametrize("log", [True, False])
+def test_beyond_two_minutes_ticks_are_round_in_longer_units(log):
+    ax = Figure(figsize=(6, 4)).add_subplot()
+    value_axis(ax, 1.2e7, 4e8, "us", log=log)
+    ax.figure.draw_without_rendering()
+    texts = [label.get_text() for label in ax.get_yticklabels()]
+    expected = ["30 s", "2 min"] if log else ["0", "60 s", "2 min", "3 min", "4 min", "5 min"]
+    assert texts[: len(expected)] == expected
+    decades = [f"{value:.6g}" for value in log_ticks(1e9, 1e15, second=1e9)]
+    assert decades == ["1e+09", "1e+10", "1.2e+11", "1.2e+12", "7.2e+12", "7.2e+13", "8.64e+14"]
+
+
 def test_one_unit_for_all_ticks():
     assert [ValueFormatter("ns", "ms")(value) for value in (1e3, 1e6, 2e9)] == [
         "0.001 ms",

@@ -10,6 +10,7 @@ import scipy
 
 import latencykit as lk
 from latencykit.core.dependence import _long_run
+from latencykit.plot.axes import log_ticks
 from latencykit.units import format_value
 from latencykit.views.document import script_of
 from latencykit.views.page_data import packed, page_bins
@@ -57,9 +58,11 @@ def test_percentiles_of_random_counts(engine: Any) -> None:
 def test_texts_of_values(engine: Any) -> None:
     rng = np.random.default_rng(9)
     values = [0, 1, 9.5, 99.95, 999, 1000, 1049.5, 1_000_000, 59_999_999_999, 6e10, 2.5, 0.125]
-    values += np.rint(10 ** rng.uniform(0, 12, 500)).tolist()
+    values += np.rint(10 ** rng.uniform(0, 16, 700)).tolist()
     texts = engine("asked.map((value) => valueText(value, 'ns'))", values)
     assert dict(zip(values, texts, strict=True)) == {one: format_value(one) for one in values}
+    expected = log_ticks(1e5, 1e15, 99, 1e9)
+    assert np.allclose(engine("logTicks(...asked)", [1e5, 1e15, 1e9]), expected, rtol=1e-12)
 
 
 def test_nothing_is_evaluated_and_nothing_is_fetched() -> None:

@@ -68,7 +68,9 @@ export function valueScale(page, low, high, first, last) {
 }
 
 export function valueAxis(root, box, scale, unit) {
-  const ticks = scale.linear ? linearTicks(0, scale.high, 8) : logTicks(scale.low, scale.high), every = Math.ceil(ticks.length / Math.max(2, (box.bottom - box.top) / 26));
+  const second = unit === "ns" ? 1e9 : Infinity, long = scale.high > 120 * second;
+  const even = () => (long ? timeTicks(0, scale.high / second, 8).map((at) => at * second) : linearTicks(0, scale.high, 8));
+  const ticks = scale.linear ? even() : logTicks(scale.low, scale.high, second), every = Math.ceil(ticks.length / Math.max(2, (box.bottom - box.top) / 26));
   ticks.forEach((value, k) => {
     if (k % every) return;
     const y = scale.to(value);

@@ -1,6 +1,7 @@
 // Numbers as the package writes them (see latencykit/units.py), and the ticks of the axes.
 
-const UNITS = [["s", 1e9], ["ms", 1e6], ["µs", 1e3], ["ns", 1]];
+// Unit, its nanoseconds, and from how many nanoseconds on it is used.
+const UNITS = [["d", 864e11, 1728e11], ["h", 36e11, 72e11], ["min", 6e10, 12e10], ["s", 1e9, 1e9], ["ms", 1e6, 1e6], ["µs", 1e3, 1e3], ["ns", 1, 1]];
 
 export function plain(number, digits) {
   if (number === 0 || !Number.isFinite(number)) return String(number);
@@ -29,8 +30,8 @@ export function valueText(value, unit, digits = 3) {
   }
   if (value === 0) return "0";
   const near = rounded(value, digits);
-  const [name, factor] = UNITS.find((one) => Math.abs(near) >= one[1]) || UNITS[3];
-  return `${plain(near / factor, digits)} ${name}`;
+  const [name, size] = UNITS.find((one) => Math.abs(near) >= one[2]) || UNITS.at(-1);
+  return `${plain((size <= 1e9 ? near : value) / size, digits)} ${name}`;
 }
 
 // Percentiles are placed evenly by nines: p90 at 1, p99 at 2, p99.9 at 3.
@@ -56,9 +57,6 @@ export function timeTexts(moments) {
 }
 
 export function durationText(seconds) {
-  if (seconds === 0) return "0 s";
-  for (const [size, name] of [[86400, "d"], [3600, "h"], [60, "min"]])
-    if (seconds >= 2 * size) return `${Number((seconds / size).toPrecision(3)).toLocaleString("en-US")} ${name}`;
   return valueText(seconds * 1e9, "ns");
 }
 
@@ -71,14 +69,20 @@ export function clockText(seconds, epoch) {
   return new Date((epoch + seconds) * 1000).toISOString().replace("T", " ").replace(/\.000Z$|Z$/, " UTC");
 }
 
+// A power of ten; from 100 s on, what is as round in min, h and d (as in latencykit/plot/axes.py).
+function decade(k, second) {
+  const value = 10 ** k, over = Math.round(Math.log10(value / second)) - 2;
+  return over < 0 ? value : second * [120, 1200, 7200, 72000, 864000][Math.min(over, 4)] * 10 ** Math.max(over - 4, 0);
+}
+
 // Ticks of a logarithmic axis: decades, and 2 and 5 where there are few.
-export function logTicks(low, high) {
+export function logTicks(low, high, second = Infinity) {
   const first = Math.floor(Math.log10(low)), last = Math.ceil(Math.log10(high));
   const parts = Math.log10(high / low) <= 3 ? [1, 2, 5] : [1];
   const found = [];
   for (let k = first; k <= last; k++)
     for (const part of parts) {
-      const value = part * 10 ** k;
+      const value = part * decade(k, second);
       if (value >= low * 0.999 && value <= high * 1.001) found.push(value);
     }
   return found;
