@@ -148,7 +148,7 @@ def dashboard(
     band = confidence if len(shown) <= 3 else None
     look = quiet | ({} if corrected is None else {"dashed_from": {}}) | line_kwargs
     percentiles(shown, ax=lower, slo=slo, confidence=band, nines=nines, **look)
-    lines = ""
+    lines = "" if single else "timeline: p99 bold, max thin"
     finding = None
     if single:
         ((label, total),) = counted.items()
@@ -157,12 +157,10 @@ def dashboard(
             incident = incident_of(series[label], evidence_of(series[label], total))
             findings = [*([] if incident is None else [incident.text]), *findings]
         _numbers(beside, total, verdict, findings)
-    elif len(series) <= FEW:
+    elif len(series) <= FEW and size_in_points(beside)[0] > 58 + 44 * len(series):
         _side_by_side(beside, counted)
-        lines = "timeline: p99 bold, max thin"
     else:
         _table(beside, counted)
-        lines = "timeline: p99 of each, max of all in grey"
     curves = {
         label: curve_of(part)
         for label, part in counted.items()
@@ -224,7 +222,7 @@ def _side_by_side(ax: Axes, series: Mapping[str, object]) -> None:
         look = {"linewidth": 2.2} | styles[label]
         ends = [x - min(0.85 * apart, 40 / width), x]
         ax.plot(ends, [1.0 - 0.35 * step] * 2, solid_capstyle="butt", **look)
-        text = plain(shorten(label, max(6, int(apart * width / 5.4))))
+        text = plain(shorten(label, max(6, int(apart * width / 6.3))))
         _write(ax, x, 1.0 - 1.2 * step, text, fontweight="bold", color=look["color"], **right)
         for row, name in enumerate(names):
             _write(ax, x, 1.0 - (row + 2.4) * step, plain(numbers.get(name, "–"), 24), **right)

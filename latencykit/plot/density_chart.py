@@ -12,7 +12,7 @@ from latencykit.analysis.modes import find_modes
 from latencykit.core.distribution import Distribution
 from latencykit.core.quantiles import is_resolved, statistic_text
 from latencykit.plot.axes import share_text, value_axis
-from latencykit.plot.label_layout import LineLabels, head, named_tops, outside_legend
+from latencykit.plot.label_layout import LineLabels, head, lanes, named_tops
 from latencykit.plot.series import (
     as_series,
     chart_title,
@@ -113,20 +113,26 @@ def density(
     peak = max(*(float(part.max()) for part in parts.values()), *zeros.values(), 1e-12)
     labels = LineLabels()
     lines: dict[str, Line2D] = {}
-    for label, style in series_styles(series).items():
+    many = len(series) > FEW  # each on a lane: lines and fillings of many on each other are mud
+    for k, (label, style) in enumerate(series_styles(series).items()):
+        base, scale = (len(series) - 1 - k, 0.9 / peak) if many else (0, 1.0)
+        style |= {"marker": "None"}
         look: dict[str, Any] = {"linewidth": 1.6, "zorder": 3.0 + len(lines)} | style | line_kwargs
         look |= {"label": plain(label) or "_nolegend_"}
-        lines[label] = _draw(ax, edges, parts[label], (zero, zeros[label]), look)
+        bar = (zero, base + scale * zeros[label])
+        lines[label] = _draw(ax, edges, base + scale * parts[label], base, bar, look)
         top = max(filled[label].highest, ax.get_xlim()[0])
         above: dict[str, Any] = {"color": look["color"], "clip_on": False, "zorder": 31}
         mark: dict[str, Any] = {"marker": "|", "markersize": 11, "markeredgewidth": 2}
-        ax.plot([top], [0.0], linestyle="none", label="_max", **mark, **above)
-    ax.set_ylim(0, peak * (1.16 if len(series) == 1 else 1.3))
-    ax.yaxis.set_major_formatter(share_text)
-    many = len(series) > FEW
-    _name(ax, labels, filled, parts, edges, lines, named=legend and not many)
-    if legend and many:
-        outside_legend(ax, list(lines.values()), [plain(shorten(label, 32)) for label in lines])
+        ax.plot([top], [base], linestyle="none", label="_max", **mark, **above)
+    if many:
+        tops = {label: part.maximum_text for label, part in filled.items()}
+        ax.set_ylim(-0.1, len(series))
+        lanes(ax, tops, [str(line.get_color()) for line in lines.values()], legend)
+    else:
+        ax.set_ylim(0, peak * (1.16 if len(series) == 1 else 1.3))
+        ax.yaxis.set_major_formatter(share_text)
+        _name(ax, labels, filled, parts, edges, lines, named=legend)
     for percentile, limit in slo_pairs(slo):
         ax.axvline(limit, color=INK, linewidth=1.1, zorder=30, label="_slo")
         words, units = f"SLO {percentile_name(percentile)}", ("data", "axes fraction")
@@ -134,10 +140,11 @@ def density(
         ax.annotate(words, (limit, 1), (3, -3), units, "offset points", **look)
     ax.add_artist(labels)
     per_decade = bins / math.log10(edges[-1] / edges[0])
-    height = f"share of requests per bin ({per_decade:.0f} bins per decade)"
-    tidy(ax, "latency" if stored != "none" else "value", height)
+    tidy(ax, "latency" if stored != "none" else "value", "share per bin")
     spread = _SPREAD if any(part.wide for part in filled.values()) else ""
-    head(ax, chart_title(series), joined(series, empty, spread), title, subtitle)
+    finest = f"{per_decade:.0f} bins per decade"
+    each = f"each lane up to {share_text(float(f'{peak / 0.9:.2g}'))}" if many else ""
+    head(ax, chart_title(series), joined(series, empty, each, finest, spread), title, subtitle)
     return ax
 
 
@@ -170,18 +177,19 @@ def _draw(
     ax: Axes,
     edges: Floats,
     part: Floats,
+    base: float,
     bar: tuple[float, float],
     look: dict[str, Any],
 ) -> Line2D:
-    """Draw one series as steps, and its zeros as a bar (place, height)."""
-    x, y = np.append(edges, edges[-1]), np.concatenate((part, [0.0, 0.0]))
+    """Draw one series as steps above `base`, and its zeros as a bar (place, top)."""
+    x, y = np.append(edges, edges[-1]), np.concatenate((part, [base, base]))
     fill: Look = {"step": "post", "linewidth": 0, "zorder": look["zorder"] - 0.5}
-    ax.fill_between(x, 0.0, y, color=look["color"], alpha=0.16, **fill)
+    ax.fill_between(x, base, y, color=look["color"], alpha=0.16, **fill)
     (line,) = ax.plot(x, y, drawstyle="steps-post", solid_joinstyle="miter", **look)
     at, height = bar
-    if height > 0:
+    if height > base:
         thick: Look = {"linewidth": 5, "solid_capstyle": "butt", "zorder": look["zorder"]}
-        ax.plot([at, at], [0.0, height], color=look["color"], **thick)
+        ax.plot([at, at], [base, height], color=look["color"], **thick)
     return line
 
 

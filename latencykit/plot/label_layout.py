@@ -8,6 +8,7 @@ not overlap is taken. This is plain geometry in pixels; the artists are below.
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from itertools import permutations
 from typing import TYPE_CHECKING, Any
@@ -17,13 +18,13 @@ from matplotlib import patheffects
 from matplotlib.artist import Artist
 from matplotlib.lines import Line2D
 from matplotlib.text import Text
-from matplotlib.ticker import LogLocator, NullLocator
+from matplotlib.ticker import FixedLocator, LogLocator, NullFormatter, NullLocator
 from matplotlib.transforms import Bbox, IdentityTransform
 
 from latencykit._records import record
 from latencykit._text import plain
 from latencykit.plot.series import named_count
-from latencykit.plot.style import FEW, INK, MUTED, is_dark, lighten, shorten
+from latencykit.plot.style import FEW, INK, MUTED, is_dark, lighten, shorten, size_in_points
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -506,7 +507,7 @@ class EndLabels(_Labels):
             ax.add_artist(self)
             self.set_clip_on(False)
 
-    def get_tightbbox(self, renderer: Any = None) -> Bbox:
+    def get_window_extent(self, renderer: Any = None) -> Bbox:
         """Return the space that a layout has to leave."""
         self.arrange(renderer)
         return Bbox.union([text.get_window_extent(renderer) for text in self.texts])
@@ -579,6 +580,26 @@ def outside_legend(ax: Axes, handles: Sequence[Any], texts: Sequence[str]) -> Le
     )  # fmt: skip
     make_space(ax, legend)
     return legend
+
+
+def lanes(ax: Axes, names: Mapping[str, str], colours: Sequence[str], named: bool) -> None:
+    """Give each of many series a lane one unit high, the first at the top, and its name beside it.
+
+    `names` has further words for each label. Where lanes are lower than a line of text, every
+    second or third is named.
+    """
+    ax.yaxis.set_major_locator(FixedLocator(range(len(names) + 1)))
+    ax.yaxis.set_major_formatter(NullFormatter())
+    ax.tick_params(axis="y", length=0)
+    ends, (bottom, top) = EndLabels(), ax.get_ylim()
+    each = size_in_points(ax)[1] / (top - bottom)
+    for k in range(0, len(names) if named else 0, math.ceil(11.5 / each)):
+        label, words = list(names.items())[k]
+        text, place = f"{plain(shorten(label, 22))}   {words}", len(names) - k - 0.5
+        ends.add(ax, text, place, color=colours[k], fontsize=8.5, fontweight="normal")
+    ends.attach(ax)
+    if named:
+        make_space(ax, ends)
 
 
 def name_curves(

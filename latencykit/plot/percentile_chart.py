@@ -215,7 +215,8 @@ def percentiles(
         name_curves(ax, labels, named, curves, ends, lines, (0.38, 0.04, 0.6))
     explained = _grey_unsupported(ax, labels, curves)
     ax.add_artist(labels)
-    tidy(ax, "percentile of requests" + ("" if explained else " (grey: the sample is too small)"))
+    grey = "" if explained else "\n(grey: the sample is too small)"
+    tidy(ax, f"percentile of requests{grey}")
     finding = None
     if not runs and pairs and len(shown) == 1:
         ((label, part),) = shown.items()

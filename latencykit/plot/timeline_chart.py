@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import field
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from latencykit.plot.axes import (
     time_axis,
     value_axis,
 )
-from latencykit.plot.label_layout import EndLabels, LineLabels, SpanLabels, head, outside_legend
+from latencykit.plot.label_layout import EndLabels, LineLabels, SpanLabels, head, lanes
 from latencykit.plot.series import (
     as_series,
     chart_title,
@@ -37,7 +38,6 @@ from latencykit.plot.style import (
     FEW,
     GREY,
     INK,
-    MUTED,
     current_axes,
     marked,
     series_styles,
@@ -48,7 +48,7 @@ from latencykit.plot.style import (
 from latencykit.units import format_count, format_duration, format_value, percentile_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
@@ -332,9 +332,6 @@ def foot_strip(ax: Axes, height: float, top: float, limit: float, text: str) -> 
 # ------------------------------------------------------------
 # Maximum and percentiles of each interval as steps, gaps as gaps, the rate underneath.
 
-_COARSE = 90
-"""Columns of more than a few series, which share one line for their maxima."""
-
 _RAMP = (INK, AMBER, BLUE, "#00876c", GREY)
 
 
@@ -362,7 +359,7 @@ def timeline(
     ----------
     data : HistogramLog or Samples, or mapping of str to such
         Of several series only the highest of `percentiles` is drawn, and the maximum as a thin
-        line.
+        line; of more than four each on a lane of its own, the highest maximum at the top.
     slo : optional
         As in `percentiles`; the limit for the maximum, else for the highest percentile, is drawn as
         a line.
@@ -405,14 +402,19 @@ def timeline(
         for label, part in logs.items()
     }
     first = next(iter(timed.values()))
-    columns = _COARSE
-    if not many:
-        columns = int(max(160, ax.get_window_extent().width / ax.figure.dpi * 100 / 1.4))
+    columns = int(max(160, ax.get_window_extent().width / ax.figure.dpi * 100 / 1.4))
     blocks = spans_of(stalls)
-    zero = _scale(ax, timed, slo, unit, log=log, strip=rate, labels=bool(blocks))
-    styles = series_styles(logs)
-    lines, merged = _lines(ax, timed, styles, columns, zero, line_kwargs)
-    slo_line(ax, slo, first.unit)
+    own = {"strip": rate and not many, "labels": bool(blocks) and not many}
+    zero = _scale(ax, timed, slo, unit, log=log, **own)
+    styles, notes = series_styles(logs), []
+    places: dict[str, Callable[[Floats], Floats]] = dict.fromkeys(timed, np.asarray)
+    if many:
+        styles = {label: look | {"marker": "None"} for label, look in styles.items()}
+        places, note = _lanes(ax, series, timed, slo, styles, strip=rate, named=legend)
+        notes.append(note)
+    else:
+        slo_line(ax, slo, first.unit)
+    lines, merged = _lines(ax, timed, styles, columns, zero, places, line_kwargs)
     draw_stalls(ax, blocks)
     if rate:
         _draw_rate(ax, series, timed, styles, columns)
@@ -420,19 +422,18 @@ def timeline(
     end = max(float(part.end.max(initial=0.0)) for part in timed.values())
     begin = 0.0 if begin < 0.1 * max(end, 1e-9) else begin
     time_axis(ax, begin, end)
-    _name(ax, timed, lines, styles, named=legend)
+    if not many:
+        _name(ax, timed, lines, styles, named=legend)
     tidy(ax, f"time from the start{clock(next(iter(logs.values())).start if single else None)}")
-    note = ""
     if merged > 1:
         length = format_duration(first.typical * 1e9)
-        note = f"a column is up to {merged} intervals of {length}: the line is the highest"
-        note += "" if many else ", the band reaches to the lowest"
-    main = percentile_name(min(first.values))
-    finding = chart_title(logs, f"{main} of each, max of all" if many else f"{main} bold, max thin")
+        columns_are = f"a column is up to {merged} intervals of {length}: the line is the highest"
+        notes.append(f"{columns_are}, the band reaches to the lowest")
+    finding = chart_title(logs, f"{percentile_name(min(first.values))} bold, max thin")
     if single:
         ((label, part),) = logs.items()
         finding = log_title(label, part, int(first.count.sum()))
-    head(ax, finding, joined(logs, note), title, subtitle)
+    head(ax, finding, joined(logs, *notes), title, subtitle)
     return ax
 
 
@@ -474,21 +475,65 @@ def _scale(
     return zero
 
 
+def _lanes(
+    ax: Axes,
+    series: Mapping[str, Any],
+    timed: Mapping[str, Intervals],
+    slo: object,
+    styles: Mapping[str, Look],
+    *,
+    strip: bool,
+    named: bool,
+) -> tuple[dict[str, Callable[[Floats], Floats]], str]:
+    """Repeat the scale of the values for each series; return where each has its values, and words.
+
+    A limit is a line across each lane.
+    """
+    (bottom, top), size = ax.get_ylim(), len(timed)
+    along = np.log10 if ax.get_yscale() == "log" else np.asarray
+    ends = [ax.yaxis.get_major_formatter()(float(f"{value:.2g}")) for value in (bottom, top)]
+    words = f"each lane from {ends[0]} to {ends[1]}{', logarithmic' if along is np.log10 else ''}"
+    first, span = along(bottom), along(top) - along(bottom)
+    order = sorted(timed, key=lambda label: -float(series[label].max))
+
+    def place(base: int, values: Floats) -> Floats:
+        return np.asarray(base + 0.96 * (along(values) - first) / span)
+
+    places = {label: partial(place, size - 1 - k) for k, label in enumerate(order)}
+    ax.set_yscale("linear")
+    share = _taken(ax) if strip else 0.0
+    ax.set_ylim(-share * size / (1 - share), size)
+    ax.spines["left"].set_bounds(0, size)
+    maxima = {
+        label: f"max {'≥ ' if timed[label].beyond else ''}"
+        + format_value(float(series[label].max), timed[label].unit)
+        for label in order
+    }
+    lanes(ax, maxima, [styles[label]["color"] for label in order], named)
+    for percentile, limit in slo_pairs(slo)[-1:]:
+        for at in places.values():
+            ax.axhline(
+                float(at(np.asarray(limit))), color=INK, linewidth=0.7, label="_slo", zorder=4
+            )
+        unit = next(iter(timed.values())).unit
+        words += f" · thin line: SLO {percentile_name(percentile)} {format_value(limit, unit)}"
+    return dict(places), words
+
+
 def _lines(
     ax: Axes,
     timed: Mapping[str, Intervals],
     styles: Mapping[str, Look],
     columns: int,
     zero: float,
+    places: Mapping[str, Callable[[Floats], Floats]],
     line_kwargs: dict[str, object],
 ) -> tuple[dict[str, dict[float, object]], int]:
     """Draw all lines; return them by series and percentile, and the most intervals per column."""
     lines: dict[str, dict[float, object]] = {label: {} for label in timed}
-    merged, single, many = 1, len(timed) == 1, len(timed) > FEW
+    merged, single = 1, len(timed) == 1
     for label, intervals in timed.items():
         for number, (percentile, value) in enumerate(intervals.values.items()):
-            if percentile == 100 and many and len(intervals.values) > 1:
-                continue
             look: dict[str, Any] = {"linewidth": 1.4, "zorder": 3 - 0.1 * number}
             look |= {"solid_joinstyle": "miter"}
             if single:
@@ -499,36 +544,21 @@ def _lines(
             else:
                 look |= styles[label] | {"label": plain(label)}
             high, low = np.maximum(value, zero), np.maximum(intervals.lows[percentile], zero)
-            merged = max(merged, envelope(intervals, high, columns).merged)
             wide = np.isfinite(value) & ~is_resolved(intervals.lows[percentile], value)
             if wide.any():
                 low, top = np.where(wide, low, np.nan), np.where(wide, high, np.nan)
+                low, top = places[label](low), places[label](top)
                 _fill_wide(ax, intervals, low, top, columns, look["color"])
-            shown = envelope(intervals, np.where(wide, np.nan, high), columns)
+            high = places[label](np.where(wide, np.nan, high))
+            shown = envelope(intervals, high, columns)
             x, y = shown.line(shown.high)
-            if shown.merged > 1 and percentile < 100 and not many:
+            merged = max(merged, shown.merged)
+            if shown.merged > 1 and percentile < 100:
                 band: dict[str, Any] = {"alpha": 0.22, "linewidth": 0, "zorder": 2}
                 ax.fill_between(
                     x, shown.line(shown.low)[1], y, color=(look | line_kwargs)["color"], **band
                 )
             (lines[label][percentile],) = ax.plot(x, y, **marked(look, y) | line_kwargs)
-    if many:
-        # Draw the largest maximum of all series at each time.
-        start, end, value = (
-            np.concatenate(parts)
-            for parts in zip(
-                *((part.start, part.end, part.values[100.0]) for part in timed.values()),
-                strict=True,
-            )
-        )
-        order = np.argsort(start, kind="stable")
-        start, end, value = start[order], end[order], value[order]
-        typical = max(float(np.median(end - start)), 1e-9)
-        most = max(1, round(float(end.max() - start.min()) / typical))
-        largest = _merged(start, end, value, min(columns, most))
-        x, y = largest.line(np.maximum(largest.high, zero))
-        (line,) = ax.plot(x, y, color=MUTED, linewidth=0.9, zorder=2, label="max of all")
-        lines[""] = {100.0: line}
     return lines, merged
 
 
@@ -589,14 +619,6 @@ def _name(
                 final = float(line.get_ydata()[known[-1]])
                 ends.add(ax, percentile_name(percentile), final, color=line.get_color())
         ends.attach(ax)
-    elif named and len(timed) > FEW:
-        last = {}
-        for label, intervals in timed.items():
-            value = intervals.values[min(intervals.values)]
-            last[label] = float(np.append(0.0, value[np.isfinite(value)])[-1])
-        order = sorted(timed, key=lambda label: -last[label])
-        handles = [lines[""][100.0], *(lines[label][min(lines[label])] for label in order)]
-        outside_legend(ax, handles, ["max of all", *(plain(shorten(label, 22)) for label in order)])
     elif named:
         for label, own in lines.items():
             words = f"{plain(shorten(label, 28))} {percentile_name(min(own))}"

@@ -61,6 +61,13 @@ def test_many_series_have_a_table_with_the_highest_maximum_first(twelve_logs):
     assert names == sorted(twelve_logs, key=lambda label: -twelve_logs[label].histogram().max)
 
 
+@pytest.mark.parametrize("count", [2, 3, 4])
+def test_heads_of_a_small_page_stay_apart(twelve_logs, count):
+    logs = {f"checkout-{label}": log for label, log in list(twelve_logs.items())[:count]}
+    figure = drawn(plot.dashboard, logs, 640, 480)
+    assert_tidy(figure)
+
+
 @pytest.mark.slow
 def test_more_series_than_rows_are_counted():
     data = {f"host-{k}": lk.Histogram.of([1000 + 10 * k]) for k in range(60)}

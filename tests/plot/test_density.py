@@ -9,7 +9,8 @@ import latencykit as lk
 from latencykit import plot
 from latencykit.errors import DataNotAvailableError
 from latencykit.plot.density_chart import shares
-from tests.plot.conftest import drawn, words_of
+from latencykit.plot.label_layout import EndLabels
+from tests.plot.conftest import assert_tidy, drawn, words_of
 
 
 def test_shares_add_up_to_one(raw):
@@ -39,9 +40,19 @@ def test_both_modes_are_named_with_their_shares():
 
 
 @pytest.mark.slow
-def test_many_series_are_named_in_a_legend(twelve):
-    (ax,) = drawn(plot.density, twelve).axes
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == list(twelve)
+@pytest.mark.parametrize("shape", [(800, 450), (500, 280)])
+def test_many_series_have_lanes_in_their_order(twelve, shape):
+    figure = drawn(plot.density, twelve, *shape)
+    (ax,) = figure.axes
+    lines = {line.get_label(): line for line in ax.get_lines()}
+    for k, label in enumerate(twelve):
+        values = lines[label].get_ydata()
+        assert values.min() == 11 - k
+        assert 11.2 - k < values.max() <= 12 - k
+    (names,) = [own for own in ax.artists if isinstance(own, EndLabels)]
+    named = [text.get_text().split()[0] for text in names.texts]
+    assert named == list(twelve)[:: 1 if shape[1] == 450 else 2]
+    assert_tidy(figure)
 
 
 def test_zeros_are_a_bar_at_0():

@@ -10,9 +10,12 @@ import latencykit as lk
 from latencykit import plot
 from latencykit.core.blocks import MemoryPart, block_of_rows
 from latencykit.errors import DataNotAvailableError
+from latencykit.plot.label_layout import EndLabels
 from latencykit.plot.timeline_chart import as_log, envelope, failures, intervals_of
+from latencykit.units import format_value
 from latencykit.views.page_data import page_bins
-from tests.plot.conftest import assert_tidy, drawn, legend_words, log_of, words_of
+from tests.conftest import log_of_values
+from tests.plot.conftest import assert_tidy, drawn, log_of, words_of
 
 
 def lines_of(ax):
@@ -152,12 +155,28 @@ def test_labels_of_many_stalls_never_meet():
 
 
 @pytest.mark.slow
-def test_many_series_share_one_line_of_maxima(twelve_logs):
-    figure = drawn(plot.timeline, twelve_logs)
-    assert legend_words(figure)[0] == "max of all"
-    assert len(legend_words(figure)) == 13
-    line = lines_of(figure.axes[0])["max of all"]
-    assert np.nanmax(line.get_ydata()) == max(log.histogram().max for log in twelve_logs.values())
+@pytest.mark.parametrize("log", [True, False])
+@pytest.mark.parametrize("shape", [(800, 450), (500, 280), (1600, 900)])
+def test_many_series_have_lanes_with_the_highest_maximum_at_the_top(twelve_logs, shape, log):
+    figure = drawn(plot.timeline, twelve_logs, *shape, log=log, slo=[(100, 2e7)])
+    (ax,) = figure.axes
+    order = sorted(twelve_logs, key=lambda label: -twelve_logs[label].max)
+    for k, label in enumerate(order):
+        values = lines_of(ax)[label].get_ydata()
+        assert 11 - k <= np.nanmin(values) < np.nanmax(values) <= 12 - k
+    (names,) = [own for own in ax.artists if isinstance(own, EndLabels)]
+    named = [text.get_text().split()[0] for text in names.texts]
+    assert named == order[:: 2 if shape[1] == 280 else 1]
+    assert names.texts[0].get_text().endswith(f"max {format_value(twelve_logs[order[0]].max)}")
+    assert [line.get_label() for line in ax.get_lines()].count("_slo") == 12
+    assert_tidy(figure)
+
+
+def test_a_lane_has_the_scale_of_the_values():
+    logs = {str(k): log_of_values([[10**6] * 200, [10 ** (6 + k)] * 200], [0, 1]) for k in range(5)}
+    lines = lines_of(drawn(plot.timeline, logs).axes[0])
+    rise = [np.ptp(lines[str(k)].get_ydata()[[0, 3]]) for k in range(5)]
+    assert np.allclose(rise, np.arange(5) * rise[1], rtol=2e-3)
 
 
 @pytest.mark.slow
