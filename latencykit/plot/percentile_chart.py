@@ -215,7 +215,8 @@ def percentiles(
         name_curves(ax, labels, named, curves, ends, lines, (0.38, 0.04, 0.6))
     explained = _grey_unsupported(ax, labels, curves)
     ax.add_artist(labels)
-    grey = "" if explained else "\n(grey: the sample is too small)"
+    between = "\n" if size_in_points(ax)[0] < 270 else " "
+    grey = "" if explained else f"{between}(grey: the sample is too small)"
     tidy(ax, f"percentile of requests{grey}")
     finding = None
     if not runs and pairs and len(shown) == 1:
@@ -287,11 +288,11 @@ def _draw_runs(
 def _grey_unsupported(ax: Axes, labels: LineLabels, curves: Mapping[str, Curve]) -> bool:
     """Draw a grey ground with a sentence where no sample reaches; False without the sentence."""
     limit = max((curve.limit for curve in curves.values()), default=100.0)
-    if limit >= 99.99999:
-        return True
-    ax.axvspan(limit, 100, color=GROUND, zorder=0, linewidth=0)
     start, at, end = ax.transScale.transform([(0.0, 1.0), (limit, 1.0), (100.0, 1.0)])[:, 0]
     points = (end - at) / (end - start) * size_in_points(ax)[0]
+    if points < 2:
+        return True
+    ax.axvspan(limit, 100, color=GROUND, zorder=0, linewidth=0)
     if points < 95:
         return False
     sure = f"above p{format_percentile(sure_percentile(limit))}"

@@ -48,6 +48,16 @@ def test_labels_follow_when_the_limits_change(pair):
     assert_tidy(figure)
 
 
+def test_grey_is_explained_where_there_is_some():
+    many = lk.Histogram.of(np.random.default_rng(1).lognormal(14, 0.5, 1_000_000))
+    ax = drawn(plot.percentiles, many, nines=3).axes[0]
+    assert (ax.get_xlabel(), len(ax.patches)) == ("percentile of requests", 0)
+    few = {str(k): lk.Histogram.of(range(k, 1000)) for k in range(5)}
+    figure = drawn(plot.percentiles, few, 330, 280)
+    assert figure.axes[0].get_xlabel() == "percentile of requests\n(grey: the sample is too small)"
+    assert_tidy(figure)
+
+
 def test_raw_is_red_corrected_is_blue_and_the_finding_is_the_title(pair):
     figure = drawn(plot.percentiles, pair)
     (ax,) = figure.axes
