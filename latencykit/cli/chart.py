@@ -142,7 +142,7 @@ def command(
     print_assumed_units({entry.name: entry.data.run for entry in loaded})
     record: JSONObject = {"output": str(target)}
     if style == "json":
-        from latencykit.views.summary import series_record
+        from latencykit.views.series import series_record
 
         record["series"] = [series_record(entry.name, entry.data) for entry in loaded]
     print_written(record, style, None if out is None else f"wrote {target}")

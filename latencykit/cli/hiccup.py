@@ -43,7 +43,8 @@ def command(out: Path, duration: str | None, resolution: str, interval: str, sty
     from latencykit.errors import InvalidArgumentError
     from latencykit.record.hiccup import hiccup, stop_note
     from latencykit.units import format_duration
-    from latencykit.views.summary import series_record, summary_text
+    from latencykit.views.series import series_record
+    from latencykit.views.summary import summary_text
 
     if out.suffix.lower() != ".hlog":
         raise InvalidArgumentError(f"{out.name}: a hiccup log is written as .hlog")

@@ -29,7 +29,7 @@ from latencykit.errors import DataNotAvailableError
 
 if TYPE_CHECKING:
     from latencykit.core.run import Run
-    from latencykit.views.summary import SeriesRecord
+    from latencykit.views.series import SeriesRecord
 
 _DEFAULT = "50,75,90,95,99,99.9,99.99,99.999,100"
 
@@ -71,7 +71,8 @@ def command(
     latencykit summary 'host*.hlog' --merge --percentiles 50,99,99.99
     latencykit summary run.hlog --interval 10s --format csv
     """
-    from latencykit.views.summary import intervals_text, summary_text
+    from latencykit.views.intervals import intervals_text
+    from latencykit.views.summary import summary_text
     from latencykit.views.tables import MOST_ROWS
 
     options = {
@@ -126,7 +127,8 @@ def _record(data: Any, interval: str | None, options: dict[str, Any]) -> _Record
     """One series, and its intervals if they are asked for; made where the file is read."""
     from latencykit.core.histogram import STANDARD_PERCENTILES
     from latencykit.core.histogram_log import HistogramLog, expect, interval_series
-    from latencykit.views.summary import interval_records, series_record
+    from latencykit.views.intervals import interval_records
+    from latencykit.views.series import series_record
     from latencykit.views.values import in_nanoseconds
 
     name = data.run.source or ""
@@ -153,7 +155,7 @@ def _record(data: Any, interval: str | None, options: dict[str, Any]) -> _Record
 def _merged(given: Inputs, interval: str | None, options: dict[str, Any]) -> _Record:
     """All series as one; large files are summed where they are read."""
     from latencykit.units import interval_seconds
-    from latencykit.views.summary import series_record
+    from latencykit.views.series import series_record
 
     data = merged_whole(given)
     if data is None and interval is not None:

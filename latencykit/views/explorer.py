@@ -32,7 +32,8 @@ from latencykit.views.page_series import (
     edges_of,
     finest,
 )
-from latencykit.views.summary import TRIMMED, headline
+from latencykit.views.series import TRIMMED
+from latencykit.views.summary import headline
 from latencykit.views.values import causes_text
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from latencykit.analysis.slo import SLOResult
     from latencykit.views.page_results import DiagnosedSeries
     from latencykit.views.page_series import PageSeries
-    from latencykit.views.summary import SeriesRecord, Statistic
+    from latencykit.views.series import SeriesRecord, Statistic
     from latencykit.views.values import PercentileRecord
 
 

@@ -11,7 +11,7 @@ from latencykit.core.quantiles import is_resolved
 from latencykit.units import format_count, format_percentile
 from latencykit.views.markup import section, table
 from latencykit.views.tables import MOST_ROWS, Table
-from latencykit.views.values import UnitFrom, UserPercentileRecord, number, percent
+from latencykit.views.values import UnitFrom, UserPercentileRecord, number, percent, record_from
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -115,16 +115,13 @@ def _users_record(answer: FanOut, percentiles: Sequence[float]) -> UsersRecord:
         between[format_percentile(p)] = [low, high]
     return {
         "percentiles": [
-            {
-                "percentile": row.percentile,
-                "value": number(row.value),
-                "bucket_low": number(row.bucket_low),
-                "bucket_high": number(row.bucket_high),
-                "resolved": row.resolved,
-                "supported": row.supported,
-                "at_least": math.isinf(row.bucket_high),
-                "cause": row.cause or None,
-            }
+            record_from(
+                UserPercentileRecord,
+                row,
+                percentile=row.percentile,
+                at_least=math.isinf(row.bucket_high),
+                cause=row.cause or None,
+            )
             for row in answer.rows(percentiles)
         ],
         "share_above": above,

@@ -30,7 +30,7 @@ from latencykit.views.page_data import (
     page_bins,
     started,
 )
-from latencykit.views.summary import SeriesRecord, model_record, series_record
+from latencykit.views.series import SeriesRecord, model_record, series_record
 from latencykit.views.values import PercentileRecord, exact_row, number
 
 if TYPE_CHECKING:

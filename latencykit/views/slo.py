@@ -11,7 +11,7 @@ from latencykit.analysis.slo import SLOResult, cannot_show, passed
 from latencykit.units import NANOSECONDS, format_range
 from latencykit.views.markup import badge, section, table
 from latencykit.views.tables import MOST_ROWS, Table
-from latencykit.views.values import number, plain, value_text
+from latencykit.views.values import number, record_from, value_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -64,23 +64,9 @@ def check_record(
 
 def _limit_record(series: str, row: SLORow) -> LimitRecord:
     factor = 1.0 if row.is_share else NANOSECONDS.get(row.unit, 1.0)
-    return {
-        "series": series,
-        "statistic": row.statistic,
-        "limit": plain(row.limit * factor),
-        "value": number(row.value * factor),
-        "low": number(row.low * factor),
-        "high": number(row.high * factor),
-        "bucket_low": number(row.bucket_low * factor),
-        "bucket_high": number(row.bucket_high * factor),
-        "resolved": row.resolved,
-        "outcome": row.outcome,
-        "sure": row.sure,
-        "margin": number(row.margin),
-        "margin_low": number(row.margin_low),
-        "margin_high": number(row.margin_high),
-        "reason": row.reason,
-    }
+    names = ("limit", "value", "low", "high", "bucket_low", "bucket_high")
+    values = {name: number(getattr(row, name) * factor) for name in names}
+    return record_from(LimitRecord, row, series=series, **values)
 
 
 def check_text(

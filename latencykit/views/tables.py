@@ -10,7 +10,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from latencykit._text import guarded, markdown_text, printable, terminal_width, text_width
-from latencykit.units import format_percentile, format_range, format_row, percentile_name
+from latencykit.units import (
+    NANOSECONDS,
+    format_percentile,
+    format_range,
+    format_row,
+    percentile_name,
+)
 from latencykit.views.values import bare_value, causes_text, value_text
 
 if TYPE_CHECKING:
@@ -317,3 +323,14 @@ def _one_line_per_column(table: Rows, width: int) -> str:
         )
         for part in parts
     )
+
+
+def csv_unit(records: Iterable[Mapping[str, Any]], style: str, out_unit: str | None) -> str:
+    """Return the unit of a CSV's numbers, for its header."""
+    if style != "csv":
+        return ""
+    units = {
+        out_unit if out_unit and record["unit"] in NANOSECONDS else record["unit"]
+        for record in records
+    }
+    return f" ({'/'.join(sorted(unit if unit in NANOSECONDS else 'no unit' for unit in units))})"

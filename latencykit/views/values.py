@@ -90,18 +90,7 @@ def plain(value: float) -> float | int:
 
 def percentile_row(row: PercentileRow) -> PercentileRecord:
     """Return a percentile, its confidence interval and its bucket."""
-    return {
-        "percentile": row.percentile,
-        "value": number(row.value),
-        "low": number(row.low),
-        "high": number(row.high),
-        "bucket_low": number(row.bucket_low),
-        "bucket_high": number(row.bucket_high),
-        "resolved": row.resolved,
-        "supported": row.supported,
-        "events": row.events,
-        "cause": row.cause or None,
-    }
+    return record_from(PercentileRecord, row, percentile=row.percentile, cause=row.cause or None)
 
 
 def exact_row(percentile: float, value: float, supported: bool | None = None) -> PercentileRecord:

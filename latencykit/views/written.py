@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from latencykit.io.source import Format
-    from latencykit.views.summary import DataType, SeriesRecord
+    from latencykit.views.series import DataType, SeriesRecord
 
 
 class ConvertRecord(TypedDict):

@@ -11,7 +11,7 @@ import latencykit as lk
 from latencykit.analysis.fan_out import fan_out
 from latencykit.analysis.slo import SLO
 from latencykit.analysis.timeouts import suspected_timeout
-from latencykit.views.summary import series_record
+from latencykit.views.series import series_record
 
 EPOCH = 1_770_000_000.0
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import latencykit as lk
-from latencykit.views.summary import series_record
+from latencykit.views.series import series_record
 from tests.benchmarks.truth_explain import NULL, PLANTED, judged
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 import latencykit as lk
 from latencykit.analysis.timeouts import suspected_timeout
 from latencykit.cli import cli
-from latencykit.views.summary import series_record
+from latencykit.views.series import series_record
 
 
 def drift(evidence: Any) -> Any:

@@ -9,7 +9,7 @@ import pytest
 
 import latencykit as lk
 from latencykit.core.evidence import TailEvents, TimeBins, tail_counts, tail_shares
-from latencykit.views.summary import series_record
+from latencykit.views.series import series_record
 
 
 def test_a_tail_is_exactly_its_share() -> None:

@@ -15,7 +15,9 @@ from latencykit.analysis.slo import check_limit
 from latencykit.core.histogram_log import HistogramLog, interval_series
 from latencykit.core.key_statistics import key_statistics
 from latencykit.core.quantiles import RESOLVED, is_resolved
-from latencykit.views.summary import intervals_text, series_record, summary_text
+from latencykit.views.intervals import intervals_text
+from latencykit.views.series import series_record
+from latencykit.views.summary import summary_text
 
 FORMATS = Path(__file__).parents[1] / "data/formats"
 PRINTED = ((50.0, 99.0), (50.0, 75.0, 90.0, 99.0), (25.0, 50.0, 95.0, 99.5, 99.9), (10.0, 90.0))
@@ -299,13 +301,13 @@ def test_the_columns_are_those_that_the_tool_printed():
 
 
 def test_records_of_intervals_are_alike_however_many_are_looked_at_together(monkeypatch):
-    from latencykit.views import summary
+    from latencykit.views import intervals
 
     parts = [np.random.default_rng(k).lognormal(14, 1, 30 * (k % 3)) for k in range(11)]
     series = interval_series(log_of(parts, 2.0), [50.0, 90.0])
-    together = summary.interval_records(series)[:]
-    monkeypatch.setattr(summary, "_AT_ONCE", 3)
-    rows = summary.interval_records(series)
+    together = intervals.interval_records(series)[:]
+    monkeypatch.setattr(intervals, "_AT_ONCE", 3)
+    rows = intervals.interval_records(series)
     assert list(rows) == together == [rows[k] for k in range(len(rows))]
     assert rows[2:5] == together[2:5]
     assert rows[-1] == together[-1]
@@ -314,7 +316,7 @@ def test_records_of_intervals_are_alike_however_many_are_looked_at_together(monk
 
 
 def test_intervals_of_wide_buckets_are_ranges():
-    from latencykit.views.summary import interval_records
+    from latencykit.views.intervals import interval_records
 
     parts = [np.random.default_rng(k).lognormal(14, 1, 500) for k in range(3)]
     rows = interval_records(interval_series(log_of(parts, 2.0), [50.0, 90.0]))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import latencykit as lk
 from latencykit.core import evidence
-from latencykit.views.summary import series_record
+from latencykit.views.series import series_record
 from tests.conftest import log_of_values
 
 

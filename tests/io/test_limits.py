@@ -162,7 +162,7 @@ def test_the_hint_how_to_select_comes_before_the_work(run, tmp_path, monkeypatch
     def fail(*_, **__):
         raise lk.InvalidArgumentError("the first series")
 
-    monkeypatch.setattr("latencykit.views.summary.series_record", fail)
+    monkeypatch.setattr("latencykit.views.series.series_record", fail)
     status, _, err = run("summary", log, "--unit", "us", "--limit", "series=8")
     hint, error = err.splitlines()
     assert (status, error) == (2, "latencykit: the first series")

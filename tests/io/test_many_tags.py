@@ -14,7 +14,7 @@ from latencykit.cli import cli
 from latencykit.core import blocks
 from latencykit.errors import CorruptInputError
 from latencykit.io.hlog import HlogPart
-from latencykit.views.summary import series_record
+from latencykit.views.series import series_record
 from latencykit.views.tables import MOST_ROWS
 
 TAGS = 40
@@ -139,7 +139,7 @@ def test_logs_of_unlike_tags_keep_them_when_merged(path):
 
 @pytest.mark.parametrize(
     ("command", "asked"),
-    [("summary", "latencykit.views.summary.series_record"),
+    [("summary", "latencykit.views.series.series_record"),
      ("fanout", "latencykit.views.fan_out.fan_out_record")],
 )  # fmt: skip
 def test_a_table_asks_only_the_series_that_it_shows(path, command, asked, monkeypatch):

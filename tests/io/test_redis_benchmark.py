@@ -7,7 +7,7 @@ from pathlib import Path
 
 from latencykit.io.reading import read_source
 from latencykit.io.source import ReadOptions, Source
-from latencykit.views.summary import series_record
+from latencykit.views.series import series_record
 
 DATA = Path(__file__).parents[1] / "data" / "formats"
 

@@ -26,8 +26,9 @@ from latencykit.views.explanation import ExplainRecord
 from latencykit.views.fan_out import FanoutRecord
 from latencykit.views.history import HistoryCheckRecord, HistoryShowRecord
 from latencykit.views.load import LoadRecord
+from latencykit.views.series import SeriesRecord
 from latencykit.views.slo import CheckRecord
-from latencykit.views.summary import SeriesRecord, SummaryRecord
+from latencykit.views.summary import SummaryRecord
 from latencykit.views.sweep import SweepRecord
 from latencykit.views.written import (
     ChartRecord,

@@ -16,7 +16,7 @@ from latencykit.core.quantiles import statistic_text, values_at
 from latencykit.io.writing import write_series as write
 from latencykit.units import format_value
 from latencykit.views.page import page_html
-from latencykit.views.summary import series_record
+from latencykit.views.series import series_record
 from tests.conftest import log_of_values
 from tests.views.conftest import model_of
 

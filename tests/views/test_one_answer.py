@@ -16,7 +16,7 @@ from latencykit.core.buckets import HdrBuckets
 from latencykit.core.quantiles import highest_pinned_down
 from latencykit.plot.series import as_series
 from latencykit.views.page_series import page_series
-from latencykit.views.summary import series_record
+from latencykit.views.series import series_record
 from tests.benchmarks.truth_answers import printed
 from tests.io.test_contract import cases
 

@@ -1,0 +1,446 @@
+"""A series as plain values: the record, and signs that its numbers mislead."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence  # noqa: TC003  # of a record, whose schema is published
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, NotRequired, TypedDict
+
+import numpy as np
+
+from latencykit.analysis.modes import find_modes
+from latencykit.analysis.slow_times import incident_of
+from latencykit.analysis.timeouts import suspected_timeout
+from latencykit.core.evidence import Tails, TailsByRequest
+from latencykit.core.histogram import STANDARD_PERCENTILES, Histogram
+from latencykit.core.histogram_log import HistogramLog
+from latencykit.core.quantiles import highest_pinned_down, highest_supported_percentile, is_resolved
+from latencykit.core.samples import Samples
+from latencykit.core.summary import Summary
+from latencykit.units import (
+    format_count,
+    format_duration,
+    format_percentile,
+    format_value,
+    sure_percentile,
+)
+from latencykit.views.values import (
+    PercentileRecord,
+    Span,
+    TrimmedRecord,
+    UnitFrom,
+    exact_row,
+    in_nanoseconds,
+    number,
+    percentile_row,
+    record_from,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from latencykit._typing import PercentileName
+    from latencykit.core import Data
+    from latencykit.core.distribution import Distribution
+    from latencykit.core.run import Run
+
+_CHOSEN = 12
+"""Percentiles that a tool reports because somebody chose them; more are the rows of a spectrum."""
+
+TRIMMED = {"tm95": 0.05, "tm99": 0.01, "tm99.9": 0.001}
+"""Two-sided trimmed means: the share that is left out on each side."""
+
+
+DataType = Literal["log", "samples", "histogram", "summary"]
+
+Statistic = Literal["min", "max", "mean", "std"]
+
+_RUNGS: dict[type, DataType] = {Samples: "samples", HistogramLog: "log", Histogram: "histogram"}
+
+
+class IntervalRecord(TypedDict):
+    """One interval of a log or time bin; times in seconds since the start."""
+
+    start: float
+    length: float
+    count: int
+    max: float | None
+    percentiles: dict[PercentileName, float | None]
+    """Value by percentile."""
+    supported_up_to: float
+    """The highest percentile that the requests of this interval bound from above."""
+    ranges: dict[str, Span]
+    """Values that the buckets do not pin down within a tenth, by percentile or max."""
+
+
+class IncidentRecord(TypedDict):
+    """The short time into which most slow requests fall, or the one stall behind percentiles.
+
+    Times are in seconds since the start.
+    """
+
+    start: float
+    end: float
+    slow: int
+    """Slow requests in that time."""
+    total: int
+    """Slow requests of the run; 0 of a stall that holds much of the run."""
+    above: str
+    """What makes a request slow."""
+    without: dict[PercentileName, float | None]
+    """Percentiles of what remains without it."""
+
+
+class RunRecord(TypedDict):
+    """What the source says about the measurement."""
+
+    tool: str | None
+    version: str | None
+    command: str | None
+    loop: Literal["open", "paced", "closed", "unknown"]
+    measure: Literal["service", "response", "unknown"]
+    """Latency type: service time or response time."""
+    corrected: Literal["none", "tool", "schedule", "us", "unknown"]
+    """Whether and how coordinated omission has been corrected."""
+    rate: float | None
+    """Requests per second that were to be sent."""
+    achieved: float | None
+    """Requests per second that were answered."""
+    connections: int | None
+    dropped: int
+    """Requests that were due and never sent."""
+    unfinished: int
+    """Requests without an answer at the end."""
+
+
+class SeriesRecord(TypedDict):
+    """One series: a file, a tag, or an operation of a tool.
+
+    Values are in nanoseconds unless unit says otherwise.
+    """
+
+    name: str
+    source: str | None
+    """File name."""
+    format: str | None
+    rung: DataType
+    """The data type."""
+    unit: Literal["ns", "none"]
+    unit_from: UnitFrom
+    aggregate: bool
+    """The tool adds up its other series in this one."""
+    tags: list[str]
+    count: int | None
+    """Good requests."""
+    failed: int | None
+    timeouts: int | None
+    min: float | None
+    max: float | None
+    ranges: dict[Statistic, Span]
+    """Statistics that the source does not pin down within a tenth."""
+    max_is_lower_bound: bool
+    """Some requests are only known to be slower than max."""
+    mean: float | None
+    std: float | None
+    start: float | None
+    """Seconds since the epoch."""
+    duration: float | None
+    """Seconds."""
+    percentiles: list[PercentileRecord]
+    trimmed_means: dict[str, float | None]
+    """Two-sided trimmed means; null where they are a range."""
+    trimmed: dict[str, TrimmedRecord]
+    """Trimmed statistics by specification."""
+    highest_supported_percentile: float | None
+    supported_up_to: float | None
+    """The highest percentile that the independent events support, whatever the buckets."""
+    tail_note: str | None
+    """The independent events that the tail is based on."""
+    incident: IncidentRecord | None
+    findings: list[str]
+    """The incident; signs that numbers may mislead: drift, timeouts, averages, repeated counts."""
+    run: RunRecord
+    notes: list[str]
+    intervals: NotRequired[Sequence[IntervalRecord]]
+
+
+_ROWS, _SLOW_STEP, _EXACTLY = 20, 5e9, 1e-6  # times (ns) that no load keeps so exactly
+
+
+def _mean_alarm(histogram: Histogram) -> list[str]:
+    """A mean above twice the p99.99: what lies beyond took more than half of the total time."""
+    if not histogram.count or histogram.bracket("mean")[0] <= 2 * (
+        p := histogram.percentile(99.99)
+    ):
+        return []
+    show = partial(format_value, unit=histogram.unit)
+    least, most = histogram.bracket("max")
+    known = f"is {show(histogram.max)}" if is_resolved(least, most) else "is not reported"
+    return [
+        (
+            f"the mean ({show(histogram.mean)}) is above p99.99 ({show(p)}): most of the time went "
+            f"into requests that no percentile shows; the maximum {known}"
+        )
+    ]
+
+
+def _drift(evidence: Tails) -> list[str]:
+    """A percentile that differs between the halves of the run."""
+    for moved in reversed(evidence.jackknife.drifts):
+        if moved is None or not evidence.supported_rows([moved.percentile])[0].resolved:
+            continue
+        return [f"{moved.text(evidence.whole.unit)} (latencykit diagnose)"]
+    return []
+
+
+def _modes(histogram: Histogram, evidence: Any) -> list[str]:
+    """How many modes there are, if there are several: a mean or a median then describes none."""
+    modes = find_modes(histogram, evidence)
+    parts = [
+        f"{100 * mode.share:.2g} % around {format_value(mode.value, histogram.unit, 2)}"
+        for mode in modes
+    ]
+    return [f"{len(modes)} modes: {', '.join(parts)}"] if len(modes) > 1 else []
+
+
+def _findings(data: object, evidence: Any) -> list[str]:
+    """Signs that the numbers are not what they seem, a sentence each."""
+    histogram: Histogram = evidence.whole
+    sentences = _mean_alarm(histogram)
+    if isinstance(evidence, Tails) and not isinstance(evidence, TailsByRequest):
+        sentences += _drift(evidence)
+    timeout = suspected_timeout(histogram)
+    if timeout is not None:
+        share = timeout[1] / histogram.count
+        sentences.append(
+            f"{format_count(timeout[1])} requests ({100 * share:.3g} %) took "
+            f"{format_value(timeout[0], histogram.unit)}, the maximum: a timeout? or "
+            "the highest value that the recorder tracks? percentiles above "
+            f"p{format_percentile(sure_percentile(100 * (1 - share)))} are then lower bounds"
+        )
+    if isinstance(data, Samples) and data.start is not None and data.start.size >= _ROWS:
+        steps = np.diff(np.sort(data.start))
+        if steps[0] >= _SLOW_STEP and np.ptp(steps) <= _EXACTLY * steps[0]:
+            sentences.append(
+                f"one row every {format_duration(float(steps[0]))}: if the rows are averages, as "
+                "dashboards export them, the percentiles of requests are unknown"
+            )
+    repeats = histogram.counted.repeats
+    if repeats > 1:
+        sentences.append(
+            f"all counts are multiples of {format_count(repeats)}: requests that were answered "
+            "together (a pipeline), repeated rows, or samples scaled up; confidence intervals "
+            "count each group once"
+        )
+    return sentences
+
+
+def series_record(
+    name: str,
+    data: Data,
+    percentiles: Sequence[float] | None = None,
+    confidence: float = 0.95,
+    histogram: Histogram | None = None,
+    trims: Sequence[str] = (),
+    *,
+    brief: bool = False,
+    footnotes: bool = True,
+) -> SeriesRecord:
+    """Return one series as a dictionary of plain values.
+
+    With `brief` only those that tables show, and without `footnotes` none that stand below them,
+    which saves most of the time of thousands of series.
+    """
+    data = in_nanoseconds(data)
+    if isinstance(data, Summary):
+        return _of_summary(name, data, percentiles, confidence)
+    evidence: object
+    if histogram is None or isinstance(data, Histogram):
+        evidence = data.evidence()
+    else:
+        evidence = data.evidence(in_nanoseconds(histogram))
+    counted: Histogram = evidence.whole
+    if percentiles is None:
+        percentiles = default_percentiles(counted)
+    notes: tuple[str, ...] = ()
+    record = _frame(name, _RUNGS[type(data)], counted.unit, counted.run) | {
+        "count": counted.requests,
+        "min": number(counted.min),
+        "max": number(counted.max),
+        "mean": number(counted.mean),
+        "std": number(counted.std),
+        # Of some requests only a lower bound is known.
+        "max_is_lower_bound": counted.requests > counted.count,
+        "highest_supported_percentile": 0,
+        "supported_up_to": 0,
+    }
+    if counted.count + counted.censored:
+        if brief:
+            rows = evidence.supported_rows(percentiles, confidence)
+        else:
+            rows, notes = evidence.rows(percentiles, confidence)
+        limit = evidence.supported_up_to(confidence)
+        record |= {
+            "percentiles": [percentile_row(row) for row in rows],
+            "highest_supported_percentile": number(highest_pinned_down(counted, limit)),
+            "supported_up_to": number(limit),
+        }
+        if footnotes:
+            record["tail_note"] = _tail_note(evidence, percentiles, confidence)
+            incident = None
+            if isinstance(evidence, Tails) and isinstance(data, Samples | HistogramLog):
+                incident = incident_of(data, evidence)
+            shape = _modes(counted, evidence) if incident is None else [incident.text]
+            record["findings"] = [*shape, *_findings(data, evidence)]
+            if incident is not None:
+                record["incident"] = record_from(
+                    IncidentRecord,
+                    incident,
+                    slow=round(incident.slow),
+                    total=round(incident.total),
+                    without={format_percentile(p): number(rest) for p, _, rest in incident.without},
+                )
+    if counted.count:
+        notes += _add_means(record, counted, trims, brief=brief)
+    record["notes"] = list(counted.run.with_notes(*notes).notes)
+    return record
+
+
+def _add_means(
+    record: SeriesRecord, counted: Histogram, trims: Sequence[str], *, brief: bool
+) -> tuple[str, ...]:
+    """Add trimmed statistics, and ranges of what the buckets leave open; return a note on these."""
+    ranges = _ranges(counted, ("max", "mean") if brief else ("min", "max", "mean", "std"))
+    trimmed = _trimmed(counted, (*(("tm99",) if brief else TRIMMED), *trims))
+    means = {spec: trimmed[spec]["value"] for spec in TRIMMED if spec in trimmed}
+    record |= {"ranges": ranges, "trimmed_means": means, "trimmed": trimmed}
+    # A mean that the buckets leave open is unknown, not its bound.
+    if "mean" in ranges:
+        record["mean"] = None
+    if "std" in ranges:
+        record["std"] = None
+    return tuple(filter(None, [bounds_note(record)]))
+
+
+def bounds_note(record: SeriesRecord) -> str:
+    """The means that the source does not pin down, which a table shows as ranges."""
+    wide = [
+        *(key for key in record["ranges"] if key in ("mean", "std")),
+        *(spec for spec, value in record["trimmed_means"].items() if value is None),
+    ]
+    return f"the source gives only bounds for {', '.join(wide)}" if wide else ""
+
+
+def model_record(name: str, model: Distribution) -> SeriesRecord:
+    """Return a model as a series: it has neither a count nor confidence intervals."""
+    return _frame(name, "summary", model.unit, model.run) | {
+        "mean": number(model.mean),
+        "percentiles": [
+            exact_row(p, float(model.percentile(p))) for p in STANDARD_PERCENTILES[:-1]
+        ],
+        "highest_supported_percentile": 100.0,
+        "supported_up_to": 100.0,
+    }
+
+
+def _tail_note(evidence: Any, percentiles: Sequence[float], confidence: float) -> str | None:
+    """What the highest percentile is based on that as many independent requests would support."""
+    if evidence.dependence is None:
+        return None
+    most = evidence.whole.sample_limit(confidence=confidence)
+    last = [float(p) for p in percentiles if 50 <= p <= most][-1:]
+    return evidence.events(last)[0].words if last else None
+
+
+def _ranges(counted: Histogram, statistics: Iterable[Statistic]) -> dict[Statistic, Span]:
+    """Statistics that the buckets do not pin down within a tenth."""
+    ends = {name: counted.bracket(name) for name in statistics}
+    return {
+        name: {"low": number(low), "high": number(high)}
+        for name, (low, high) in ends.items()
+        if not is_resolved(low, high)
+    }
+
+
+def _trimmed(counted: Histogram, specs: Iterable[str]) -> dict[str, TrimmedRecord]:
+    """Trimmed statistics by their specification, with bounds and meaning."""
+    means = {spec: counted.trimmed(spec) for spec in specs}
+    return {
+        spec: record_from(TrimmedRecord, mean, value=number(mean.value) if mean.resolved else None)
+        for spec, mean in means.items()
+    }
+
+
+def default_percentiles(histogram: Histogram) -> Sequence[float]:
+    """Return the usual percentiles, or those that the tool reports where it leaves these open."""
+    reported = [p for p in histogram.reported_percentiles[0] if 0 < p < 100]
+    if not 0 < len(reported) <= _CHOSEN or all(
+        row.resolved for row in histogram.percentile_rows(STANDARD_PERCENTILES)
+    ):
+        return STANDARD_PERCENTILES
+    return [*reported, 100.0]
+
+
+def _frame(name: str, data: DataType, unit: str, run: Run) -> SeriesRecord:
+    """The keys that every record has, whatever the data type."""
+    return {
+        "name": name,
+        "source": run.source,
+        "format": run.format,
+        "rung": data,
+        "unit": "none" if unit == "none" else "ns",
+        "unit_from": run.unit_from,
+        "aggregate": run.aggregate,
+        "tags": list(run.tags),
+        "count": None,
+        "failed": run.failed,
+        "timeouts": run.timeouts,
+        "min": None,
+        "max": None,
+        "ranges": {},
+        "max_is_lower_bound": False,
+        "mean": None,
+        "std": None,
+        "start": number(run.start),
+        "duration": number(run.duration),
+        "percentiles": [],
+        "trimmed_means": {},
+        "trimmed": {},
+        "highest_supported_percentile": None,
+        "supported_up_to": None,
+        "tail_note": None,
+        "incident": None,
+        "findings": [],
+        "run": record_from(RunRecord, run),
+        "notes": list(run.notes),
+    }
+
+
+def _of_summary(
+    name: str, summary: Summary, percentiles: Sequence[float] | None, confidence: float
+) -> SeriesRecord:
+    """Only what the tool reports; the sample is judged where it also reports a count."""
+    reported = {
+        p: v for p, v in summary.reported_percentiles.items() if percentiles and p in percentiles
+    } or dict(summary.reported_percentiles)
+    count = summary.count
+    limit = None if count is None else highest_supported_percentile(count, confidence)
+    rows = [
+        exact_row(p, value, None if limit is None else p <= limit)
+        for p, value in sorted(reported.items())
+    ]
+    for row in rows if summary.runs else ():
+        low, high = summary.percentile_bounds(row["percentile"])
+        row |= {"bucket_low": number(low), "resolved": bool(is_resolved(low, high))}
+    return _frame(name, "summary", summary.unit, summary.run) | {
+        "count": count,
+        "min": number(summary.stats.get("min")),
+        "max": number(summary.stats.get("max")),
+        "mean": number(summary.stats.get("mean")),
+        "std": number(summary.stats.get("std")),
+        "percentiles": rows,
+        "highest_supported_percentile": max(
+            (row["percentile"] for row in rows if row["supported"]), default=None
+        ),
+        "supported_up_to": limit,
+    }
