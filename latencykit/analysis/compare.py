@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 
 Verdict = Literal["same", "better", "worse", "mixed", "inconclusive"]
 
-TAIL = "p99/p50"
+TAIL = "TM(95%:)/p50"
 """The statistic of several runs that neither their level nor one of their stalls decides."""
 UNITLESS: dict[str, Callable[[float], str]] = {
     "slow share": lambda value: f"{100 * value:.3g} %", TAIL: "× {:.3g}".format,
@@ -359,7 +359,9 @@ def compare(
     percentiles : sequence of float, optional
         By default those that every sample supports, and the maximum.
     means : sequence of str
-        ``"mean"`` and trimmed means between ranks (``"tm99"``, ``"TM(:99%)"``).
+        ``"mean"`` and trimmed means between ranks (``"tm99"``, ``"TM(:99%)"``). Several runs per
+        side have ``"TM(95%:)/p50"``, too: of the typical thirtieth of each run, so that neither its
+        level nor a few stalls hide a longer tail.
     confidence : float, default 0.95
     run_noise : float, optional
         Relative standard deviation of a statistic from run to run (0.03 for 3 %). Without it, one
@@ -447,7 +449,7 @@ def compare(
                 [[statistic_of(data, x, confidence) for x in names] for data in listed]
             )
             if percentiles is None and set(_ENDS) <= set(names):
-                tails = _tails([*runs[0], *runs[1]], *(table[:, names.index(x)] for x in _ENDS))
+                tails = _tails([*runs[0], *runs[1]])
                 if tails.all():
                     names, table = [*names, TAIL], np.column_stack((table, tails))
             stamps = [
@@ -569,17 +571,28 @@ def nothing_in_common(base: Sequence[Data], new: Sequence[Data]) -> str | None:
     return f"nothing can be compared: {' and '.join(words)}; read outputs that keep the samples"
 
 
-def _tails(runs: Sequence[Any], middle: Floats, top: Floats) -> Floats:
-    """p99/p50 of the typical part of each run; of whole runs where one has no times."""
-    if not any(isinstance(data, Summary) for data in runs):
-        known = [evidence_of(data) for data in runs]
-        blocks = [one.jackknife for one in known if one.jackknife is not None]
-        parts = min(RUNS.parts, *(one.bins for one in blocks),
-                    *(one.whole.count // RUNS.least_part for one in known))  # fmt: skip
-        if len(blocks) == len(known) and parts >= RUNS.least_parts:
-            ends = (one.of_blocks((50.0, 99.0), parts) for one in blocks)
-            return np.array([float(np.median(each[:, 1] / each[:, 0])) for each in ends])
-    return np.divide(top, middle, out=np.zeros_like(top), where=middle > 0)
+def _tails(runs: Sequence[Any]) -> Floats:
+    """The mean above p95 over p50 in the typical part of each run, or in whole runs without times.
+
+    Which runs have stalls, and how many, moves every statistic of whole runs; few parts have one.
+    """
+    if any(isinstance(data, Summary) for data in runs):
+        return np.zeros(1)
+    known = [evidence_of(data) for data in runs]
+    blocks = [one.jackknife for one in known if one.jackknife is not None]
+    parts = min(RUNS.parts, *(one.bins for one in blocks),
+                *(one.whole.count // RUNS.least_part for one in known))  # fmt: skip
+    percentiles = np.append(50.0, RUNS.tail)
+    if len(blocks) == len(known) and parts >= RUNS.least_parts:
+        values = [one.of_blocks(percentiles, parts) for one in blocks]
+    else:
+        values = [np.atleast_2d(one.whole.percentile(percentiles)) for one in known]
+    above = (each[:, 1:].mean(axis=1) for each in values)
+    with np.errstate(divide="ignore", invalid="ignore"):  # a clock may read zero
+        ratios = np.array(
+            [np.median(top / each[:, 0]) for top, each in zip(above, values, strict=True)]
+        )
+    return np.where(np.isfinite(ratios), ratios, 0.0)
 
 
 def _of_summaries(
@@ -1162,7 +1175,8 @@ class RunsRule:
     advised: int = 4  # per side: a doubling of p99 is found in nine of ten cases
     parts: int = 30  # of a run, for its typical tail: a few stalls touch fewer than half of them
     least_parts: int = 12
-    least_part: int = 100  # requests of a part: one of them lies above p99
+    least_part: int = 100  # requests of a part: five of them lie above p95
+    tail: tuple[float, ...] = tuple(np.arange(95.25, 100, 0.5).tolist())  # whose mean is TM(95%:)
     most_of_middle: float = 0.5  # of the tail's change, in p50 the other way
 
 

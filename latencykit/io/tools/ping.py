@@ -47,7 +47,7 @@ _TARGET = re.compile(
 )
 _DUPLICATES = re.compile(r"received, \+\d+ duplicates")
 _LOST = re.compile(r"Request time(?:out for icmp_seq|d out)|no answer yet for icmp_seq")
-_PING_STATS = re.compile(r"min/avg/max(?:/(?:mdev|stddev))? = ([\d.,/]+) ms")
+_PING_STATS = re.compile(r"min/avg/max(?:/(?:mdev|stddev))? = ((?:[\d.,]+/){2,3}[\d.,]+) ms")
 _UNREACHABLE = re.compile(
     r"^(?:\[[\d.]+\] )?From .*(?:Unreachable|exceeded)|^Reply from .*unreachable",
     re.MULTILINE | re.IGNORECASE,
