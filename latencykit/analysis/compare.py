@@ -323,7 +323,6 @@ def parse_condition(text: str) -> Condition:
 
 _PERCENTILES = (50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999, 99.9999)
 _MEANS = ("mean", "tm99")
-_ENDS = ("p50", "p99")
 
 
 @record()
@@ -448,7 +447,7 @@ def compare(
             table = np.array(
                 [[statistic_of(data, x, confidence) for x in names] for data in listed]
             )
-            if percentiles is None and set(_ENDS) <= set(names):
+            if percentiles is None and "p99" in names:
                 tails = _tails([*runs[0], *runs[1]])
                 if tails.all():
                     names, table = [*names, TAIL], np.column_stack((table, tails))
