@@ -144,7 +144,7 @@ def diagnose(
     omission = 0.0 if explained is None else explained.omission
     complete = 0.0 if explained is None else sum(explained.probability[name] for name in COMPLETE)
     full_speed = facts.at_full_speed or (left is not None and left.full_speed)
-    corrected = None
+    corrected, stated = None, facts
     # Without time, connections or a loop that waits, nothing tells slow requests from a stall.
     decidable = facts.timed or facts.waits or facts.connections is not None
     if left is not None and explained is not None and omission >= VERDICT.suspected:
@@ -194,7 +194,7 @@ def diagnose(
     else:
         verdict = "unknown"
     if verdict not in ("omits", "unknown") or "contradicts-itself" in findings:
-        corrected = None
+        corrected, facts = None, stated
     return Diagnosis(
         verdict=verdict,
         sure=sure,

@@ -120,6 +120,7 @@ _FINDINGS = {
     "unfinished": "{unfinished} still in flight at the end, without a latency",
     "clipped": "many requests took {longest}, the maximum: a timeout, or the highest value that "
     "the recorder tracks",
+    "clipped, censored": "{censored} known only to have taken more than {bound}",
     "failed-in-stalls": "many requests failed, apparently during stalls; the latencies do not "
     "include them",
     "fewer-than-due": "only {count} of {due} requests that were due have a latency",
@@ -138,8 +139,11 @@ _CORRECTED = {
 def _finding_text(result: Diagnosis, code: str) -> str:
     """A finding as a sentence, with its numbers."""
     run, raw, length = result.run, result.raw, result.duration or 1.0
-    count = (raw.count or 0) + (0 if isinstance(raw, Summary) else raw.censored)
-    if code == "overload" and not result.backlog:
+    censored = 0 if isinstance(raw, Summary) else raw.censored
+    count, bound = (raw.count or 0) + censored, getattr(raw, "censored_at", 0.0)
+    if code == "clipped" and censored:
+        code = "clipped, censored"
+    elif code == "overload" and not result.backlog:
         code = "overload, dropped"
     elif code == "overload" and result.longest < result.backlog / 2:
         code = "overload, late"
@@ -159,6 +163,8 @@ def _finding_text(result: Diagnosis, code: str) -> str:
         unfinished=f"{format_items(run.unfinished, 'request')} {_were(run.unfinished)}",
         count=format_count(count),
         due=format_count(result.due),
+        censored=f"{format_items(censored, 'request')} {'is' if censored == 1 else 'are'}",
+        bound=format_duration(bound) if math.isfinite(bound) else "all others",
     )
 
 
@@ -283,7 +289,11 @@ def _service_times(result: Diagnosis) -> tuple[str, ...]:
     else:
         lacks = "" if rows else "; how much more, percentiles and the slowest request would show"
         texts.append(f"users who arrive on their own{at} may see more{lacks}")
-    if result.explained is not None and result.left is not None:
+    if (
+        result.explained is not None
+        and result.left is not None
+        and "clipped" not in result.findings
+    ):
         slow = max(round(float(result.left.throughout.sum())), 1)
         alone = result.explained.probability["isolated"]
         shows = "no stall shows" if alone >= 0.5 else "whether the server stopped is open"

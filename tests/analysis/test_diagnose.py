@@ -19,6 +19,7 @@ from latencykit.io.hlog import write_hlog
 from latencykit.simulate.generators import catch_up_loop, closed_loop, fixed, open_loop, paced_loop
 from latencykit.simulate.server import Server, Stall, exponential, lognormal
 from latencykit.views.diagnosis import sentences_of
+from tests.conftest import DATA
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -305,6 +306,17 @@ def test_service_times_come_with_what_users_may_see() -> None:
         assert high >= low
     frozen = lk.diagnose(bare(measured("full")))
     assert (frozen.verdict, frozen.method) == ("omits", "backfill")
+
+
+def test_connections_that_nobody_stated_and_values_beyond_the_recorder_are_not_made_up() -> None:
+    path = DATA / "formats/cyclictest/histogram/stdout.txt"
+    whole, *threads = lk.read_all(path).values()
+    assert whole.run.connections == lk.diagnose(whole).connections == 2
+    for thread, beyond in zip(threads, (3, 4), strict=True):
+        found = lk.diagnose(thread)
+        assert found.connections is None
+        (text,) = (text for text in sentences_of(found) if str(beyond) in text)
+        assert text == f"{beyond} requests are known only to have taken more than 400 µs"
 
 
 def test_a_list_of_statistics_has_a_range_where_it_suffices() -> None:
