@@ -447,7 +447,7 @@ def compare(
             table = np.array(
                 [[statistic_of(data, x, confidence) for x in names] for data in listed]
             )
-            if percentiles is None and "p99" in names:
+            if percentiles is None and {"p50", "p99"} <= set(names):
                 tails = _tails([*runs[0], *runs[1]])
                 if tails.all():
                     names, table = [*names, TAIL], np.column_stack((table, tails))
