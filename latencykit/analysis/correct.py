@@ -290,16 +290,21 @@ def on_a_fine_grid(raw: Histogram, interval: float) -> Histogram:
     at_top = np.where(
         wide, _at_the_top(raw.reported_stats.get("mean"), low, high, counts, wide), counts
     )
-    values, numbers = np.concatenate((low, high)), np.concatenate((counts - at_top, at_top))
-    index, inverse = np.unique(layout.index_of(values), return_inverse=True)
-    totals = np.zeros(index.size, np.int64)
-    np.add.at(totals, inverse.reshape(-1), numbers)
-    kept = totals > 0
+    # The others lie evenly between their edges: at the upper one, a median that a percentile list
+    # reports would leap to the next of its rows when one request is added.
+    narrow = np.where(wide, 0, counts)
+    edges = layout.high(np.arange(int(layout.index_of(high.max(keepdims=True))[0]) + 1))
+    below = np.column_stack((np.cumsum(narrow) - narrow, np.cumsum(narrow))).ravel()
+    bounds = np.column_stack((np.minimum(low, high * (1 - 1e-9)), high)).ravel()
+    totals = np.diff(np.rint(np.interp(edges, bounds, below)), prepend=0.0).astype(np.int64)
+    values = np.concatenate((low[wide], high[wide]))
+    numbers = np.concatenate(((counts - at_top)[wide], at_top[wide]))
+    np.add.at(totals, layout.index_of(values), numbers)
     return replace(
         raw,
         buckets=layout,
-        index=index[kept],
-        counts=totals[kept],
+        index=np.flatnonzero(totals),
+        counts=totals[totals > 0],
         reported_percentiles=((), ()),
         reported_stats={},
     )
