@@ -11,9 +11,11 @@ import scipy
 import latencykit as lk
 from latencykit.core.dependence import _long_run
 from latencykit.plot.axes import log_ticks
+from latencykit.plot.timeline_chart import intervals_of
 from latencykit.units import format_value
 from latencykit.views.document import script_of
 from latencykit.views.page_data import packed, page_bins
+from tests.conftest import log_of_values
 
 pytestmark = [pytest.mark.needs_tool, pytest.mark.slow]
 PERCENTILES = [1e-9, 1, 10, 25, 50, 75, 90, 95, 99, 99.5, 99.9, 99.99, 99.999, 100]
@@ -63,6 +65,30 @@ def test_texts_of_values(engine: Any) -> None:
     assert dict(zip(values, texts, strict=True)) == {one: format_value(one) for one in values}
     expected = log_ticks(1e5, 1e15, 99, 1e9)
     assert np.allclose(engine("logTicks(...asked)", [1e5, 1e15, 1e9]), expected, rtol=1e-12)
+
+
+def test_lines_over_time_are_those_of_the_chart(engine: Any) -> None:
+    """No percentile of fewer requests than it takes; the few of a last bin draw no leap."""
+    logs = [
+        log_of_values(np.random.default_rng(k).lognormal(13, 0.5, (60, k)), np.arange(60.0))
+        for k in (5, 40, 150)
+    ]
+    slow = log_of_values([[10**9]], [59.0])
+    logs = [
+        log.between(0, 59) + last for log in logs for last in (log_of_values([[9]], [59.0]), slow)
+    ]
+    code = """Promise.all(asked.map(async (one) => {
+      const found = overTime(await unpack(one));
+      return [100, 99, 50].map((p) => found[p].map((row) => row && row.value));
+    }))"""
+    found = engine(code, [packed(page_bins(log)[0]) for log in logs])
+    for log, lines in zip(logs, found, strict=True):
+        values = intervals_of(log, (99, 50)).values
+        for own, p in zip(lines, (100, 99, 50), strict=True):
+            assert np.array_equal(np.array(own, float), values[p], equal_nan=True), p
+    assert found[0][0][-1] is None
+    assert found[0][1][-1] is None
+    assert found[1][0][-1] > 9e8
 
 
 def test_nothing_is_evaluated_and_nothing_is_fetched() -> None:

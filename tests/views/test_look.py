@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +106,34 @@ def test_fourteen_series_are_unmistakable(
     assert all(row.startswith(name) for name, row in zip(legend, texts("#tip div"), strict=True))
     column = page.locator(".percentiles").bounding_box()
     assert column["height"] <= 900  # no taller than the window, within which it stays
+
+
+@pytest.mark.needs_tool
+@pytest.mark.parametrize("width", [390, 1280])
+def test_many_series_over_time_have_lanes(
+    width: int, fourteen: dict[str, lk.Samples], tmp_path: Path, opened: Any
+) -> None:
+    page = opened(lk.report(fourteen, tmp_path / "page.html"), width=width).page
+    boxes = """all => all.map((one) => [one.getBoundingClientRect().top, one.getBoundingClientRect().bottom])"""
+    lines = page.locator("#plot-timeline svg g > path.line:not(.thin):not(.faint)")
+    lanes = lines.evaluate_all(boxes)
+    assert len(lanes) == 14
+    assert all(above[1] <= below[0] + 2 for above, below in pairwise(lanes))
+    page.locator("#legend").get_by_text("only").first.click()
+    (alone,) = lines.evaluate_all(boxes)
+    assert alone[1] - alone[0] > 2 * (lanes[0][1] - lanes[0][0])  # the whole height is its own
+
+
+@pytest.mark.needs_tool
+def test_what_goes_on_below_the_window_fades(
+    fourteen: dict[str, lk.Samples], tmp_path: Path, opened: Any
+) -> None:
+    column = opened(lk.report(fourteen, tmp_path / "page.html")).page.locator(".percentiles")
+    assert column.evaluate("one => one.scrollHeight > one.clientHeight + 100")
+    assert "linear-gradient" in column.evaluate("one => getComputedStyle(one).maskImage")
+    column.evaluate("one => one.scrollTo(0, one.scrollHeight)")
+    end, last = (one.bounding_box() for one in (column, column.locator("#numbers tr").last))
+    assert last["y"] + last["height"] <= end["y"] + end["height"] - 27  # none of it is faded
 
 
 def test_many_series_begin_with_pictures(

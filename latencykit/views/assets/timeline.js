@@ -20,7 +20,8 @@ function overTime(data) {
       const row = spread.count && spread.count >= enough ? rowAt(spread, percentile) : null;
       for (let k = s; k < last; k++) rows.push(data.count[k] ? row : null);
     }
-    if (percentile < 100 && data.count[size - 1] < usual / 2) rows[size - 1] = null; // the measurement may have ended in it
+    const [before, end] = rows.slice(-2), less = end && before && end.value < before.value;
+    if (data.count[size - 1] < usual / 2 && (percentile < 100 || less)) rows[size - 1] = null; // the measurement may have ended in it
   }
   return (data.overTime = found);
 }
@@ -68,32 +69,45 @@ export function longestOf(timed) {
   return Math.max(3, ...(timed.length > 1 ? timed.map((one) => one.label.length) : []));
 }
 
+// Where each of several series is drawn: of more than four, each on a lane of its own (as in latencykit/plot/timeline_chart.py).
+const FEW = 4;
+
+function laneOf(plot, k, of) {
+  const height = (plot.bottom - plot.top) / of;
+  return of > FEW ? { ...plot, top: plot.top + k * height + 2, bottom: plot.top + (k + 1) * height } : plot;
+}
+
 export function drawTimeline(page) {
   const host = page.hosts.timeline, timed = page.series.filter((one) => one.data && !one.shadow);
   const shown = timed.filter((one) => !one.hidden), single = timed.length === 1;
   const values = timed.flatMap((one) => [50, 99, 100].flatMap((p) => [...new Set([one.coarse, one.data])].flatMap((data) => overTime(data)[p].flatMap((row) => (row ? [row.value] : [])))));
   if (!values.length) return "No request was answered, so there is nothing to draw over time.";
-  const { root, box } = frame(host, heightOf(host) + 76, page.model.words.timeline, longestOf(timed));
+  const lanes = shown.length > FEW ? 29 * shown.length : 0;
+  const { root, box } = frame(host, Math.max(heightOf(host), lanes) + 76, page.model.words.timeline, longestOf(timed));
   root.classList.add("brushed");
   const plot = { ...box, bottom: box.bottom - 76 }, strip = { ...box, top: plot.bottom + 30, bottom: box.bottom };
   const x = linear(...page.view(), box.left, box.right), inside = clipped(root, box);
   const [low, high] = extent(values);
-  const y = valueScale(page, low / 1.3, high * (page.linear ? 1.1 : 1.8), plot.bottom, plot.top);
-  valueAxis(root, plot, y, page.model.unit);
+  const above = lanes || page.linear ? 1.1 : 1.8, scaleOf = (lane) => valueScale(page, low / 1.3, high * above, lane.bottom, lane.top);
+  shown.forEach((_, k) => {
+    const lane = laneOf(plot, k, shown.length);
+    if (!k) valueAxis(root, lane, scaleOf(lane), page.model.unit);
+    else if (lanes) root.append(svg("line", { class: "grid", x1: box.left, x2: box.right, y1: lane.top - 2, y2: lane.top - 2 }));
+  });
   timeAxis(root, strip, x, page);
   let free = plot.left;
   for (const stall of page.model.stalls) if (stall.end >= x.low && stall.start <= x.high) free = shade(inside, root, plot, strip, x, stall, free);
   page.find("stall-key").hidden = !page.model.stalls.length;
   const labels = [];
-  for (const one of shown) {
-    const found = overTime(one.data);
+  shown.forEach((one, k) => {
+    const found = overTime(one.data), y = scaleOf(laneOf(plot, k, shown.length));
     const lines = single ? ONE : [[100, "", `${one.cls} faint`], [99, one.label, one.cls]];
     for (const [percentile, text, cls] of lines) {
       const rows = found[percentile], sure = rows.map((row) => (row && (row.resolved || row.open) ? row.value : null));
       const ranges = rangePath(one.data, rows, x, y);
       if (ranges) inside.append(svg("path", { class: `range ${cls}`, d: ranges }));
       inside.append(svg("path", { class: `line ${cls}`, d: stepPath(one.data, sure, x, y) }));
-      if (percentile === 99 && !single)
+      if (percentile === 99 && !single && !lanes)
         symbols(inside, one, page.series.indexOf(one), x, (time) => {
           const value = sure[slotAt(one.data, time)];
           return Number.isFinite(value) ? y.to(value) : null;
@@ -101,8 +115,8 @@ export function drawTimeline(page) {
       const last = lastInView(one.data, rows, x, timed.length > 1);
       if (text && last >= 0) labels.push({ text, y: y.to(rows[last].value), cls });
     }
-  }
-  if (labels.length <= (box.narrow ? 4 : 16)) endLabels(root, labels, plot);
+  });
+  if (lanes || labels.length <= (box.narrow ? 4 : 16)) endLabels(root, labels, plot);
   drawRates(root, inside, strip, x, shown, timed);
   if (page.values) drawWhen(page, inside, plot, x, shown);
   page.timeline = { x, plot: { ...plot, bottom: strip.bottom }, root, inside, brush: svg("rect", { class: "brush", y: plot.top, height: strip.bottom - plot.top }) };
@@ -143,14 +157,15 @@ export function countsOf(data, [low, high]) {
 
 // When the chosen latencies happened: bins that have some, the stronger the more.
 function drawWhen(page, inside, plot, x, shown) {
-  for (const one of shown) {
+  shown.forEach((one, k) => {
+    const lane = laneOf(plot, k, shown.length), height = lane.bottom - lane.top;
     const counts = countsOf(one.data, page.values), top = counts.reduce((a, b) => Math.max(a, b), 1);
     counts.forEach((count, s) => {
       if (!count) return;
       const left = x.to(one.data.start[s]), width = Math.max(1.5, x.to(one.data.end[s]) - left), opacity = 0.15 + 0.35 * (count / top);
-      inside.append(svg("rect", { class: `when ${one.cls}`, x: left, y: plot.top, width, height: plot.bottom - plot.top, "fill-opacity": opacity.toFixed(2) }));
+      inside.append(svg("rect", { class: `when ${one.cls}`, x: left, y: lane.top, width, height, "fill-opacity": opacity.toFixed(2) }));
     });
-  }
+  });
 }
 
 // ---------------------------------------------------------------- the brush
