@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from latencykit.analysis.fan_out import sequential as sequential
     from latencykit.analysis.judge import judge as judge
     from latencykit.analysis.omission import diagnose as diagnose
+    from latencykit.analysis.omission import find_stalls as find_stalls
     from latencykit.analysis.retime import retime as retime
     from latencykit.analysis.slo import SLO as SLO
-    from latencykit.analysis.stalls import find_stalls as find_stalls
     from latencykit.assertions import assert_latency as assert_latency
     from latencykit.core.addition import merge as merge
     from latencykit.core.buckets import Buckets as Buckets
@@ -86,7 +86,7 @@ _MODULE_OF = {
     "diagnose": "analysis.omission",
     "retime": "analysis.retime",
     "SLO": "analysis.slo",
-    "find_stalls": "analysis.stalls",
+    "find_stalls": "analysis.omission",
     "assert_latency": "assertions",
     "Buckets": "core.buckets",
     "EdgeBuckets": "core.buckets",

@@ -10,7 +10,10 @@ import numpy as np
 import pytest
 
 import latencykit as lk
+from latencykit.core.run import Run
 from latencykit.plot.series import as_series, doubts_from
+from latencykit.views.diagnosis import diagnosis_record, stalls_section
+from latencykit.views.page_results import diagnose_series
 from latencykit.views.page_series import page_series
 from tests.io.test_contract import CASES
 
@@ -85,6 +88,8 @@ def agree(run: Run, path: Path, page: Path, read: dict[str, Any]) -> set[str]:
         answered.add("diagnose")
         stalls = any(row["cause"] == "one stall" for row in known.get(one["name"], {}).values())
         assert not (stalls and one["verdict"] == "no stall"), one["name"]
+        if one["name"] in read:
+            listed_alike(one, read[one["name"]])
     for one in asked(run, "explain", path):
         answered.add("explain")
         steady, said = (
@@ -142,6 +147,49 @@ def shown_alike(name: str, data: Any, known: dict[float, Any]) -> None:
         cell = re.search(rf"\bp{p:g}\s+(\S)", html)
         if cell and row["bucket_high"] is not None:
             assert (cell[1] == "(") == (not row["supported"]), (name, p, html)
+
+
+def listed_alike(diagnosis: dict[str, Any], data: Any) -> None:
+    """The stalls of `find_stalls`, `explain`, the page and the text are those of `diagnose`."""
+    starts = pytest.approx([stall["start"] for stall in diagnosis["stalls"]])
+    texts = " ".join(diagnosis["findings"])
+    assert diagnosis["stalls"] or "nothing was answered" not in texts
+    assert not diagnosis["stalls"] or "no stall shows" not in texts
+    if isinstance(data, lk.HistogramLog) or getattr(data, "start", None) is not None:
+        assert lk.find_stalls(data)["start"].tolist() == starts
+        explained = lk.explain(data).coincidence
+        assert explained is None or explained.stalls["start"].tolist() == starts
+        (shown,) = diagnose_series(page_series({diagnosis["name"]: data}), {})
+        assert shown.diagnosis.detected_stalls.start.tolist() == starts
+        assert bool(diagnosis["stalls"]) == ("<table" in stalls_section([shown]))
+
+
+def without_a_freeze(seed: int) -> lk.Samples:
+    """A loop at full speed of 1 to 64 connections whose latencies are independent."""
+    rng, number = np.random.default_rng(seed), (1, 2, 3, 6, 16, 64)[seed % 6]
+    start, took = [], []
+    for _ in range(number):
+        work = 5e6 * rng.lognormal(-0.5, (0.8, 1.3, 1.7)[seed % 3], 4000)
+        if seed % 4 == 3:
+            work = 2e6 * np.where(rng.random(4000) < 0.02, rng.normal(40, 2, 4000), 1.0)
+        begin = np.cumsum(work) - work
+        start.append(begin[begin < 12e9])
+        took.append(work[begin < 12e9])
+    at, latency = np.concatenate(start), np.concatenate(took)
+    order = np.argsort(at)
+    run = Run(tool="hey", loop="closed", connections=number, measure="service")
+    return lk.Samples(start=np.rint(at[order]), duration=np.rint(latency[order]), run=run)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(12))
+def test_no_surface_lists_stalls_that_chance_leaves(seed: int) -> None:
+    samples = without_a_freeze(seed)
+    for data in (samples, samples.to_log("100ms"), samples.to_log("1s")):
+        found = lk.diagnose(data)
+        assert found.verdict in ("service times", "no stall")
+        assert not len(found.stalls)
+        listed_alike(diagnosis_record("", found), data)
 
 
 @pytest.mark.slow  # nine commands on forty files

@@ -25,9 +25,10 @@ import numpy as np
 from latencykit._arrays import Value
 from latencykit._records import record
 from latencykit._text import format_items
+from latencykit.analysis.omission import stalls_of
 from latencykit.analysis.period import period_of
 from latencykit.analysis.slow_times import SlowTimes, own_findings, probability_text
-from latencykit.analysis.stalls import Stalls, hulls, stalls_of
+from latencykit.analysis.stalls import Stalls, hulls
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.repr_html import listing_html
 from latencykit.units import format_duration

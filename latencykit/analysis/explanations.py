@@ -49,6 +49,8 @@ EXPLANATIONS = {
 
 OMISSION = ("waits", "catches up")
 COMPLETE = ("recorded", "isolated")
+_CHANCE = "the longest silence"
+"""The observation of a closed loop in which nothing stopped."""
 
 PRIORS = {
     # a load generator that is known to wait for replies
@@ -128,6 +130,11 @@ class Explained:
         """Probability that requests were omitted, or sent late and timed from then."""
         return sum(self.probability[name] for name in OMISSION)
 
+    @property
+    def chance(self) -> float:
+        """Probability that nothing stopped: the longest silence is what slow requests leave."""
+        return self.probability["isolated"] if _CHANCE in self.terms["isolated"] else 0.0
+
 
 def explain_stalls(stalls: StallRecord, source: str, connections: int | None) -> Explained:
     """Weigh the explanations: of the stall that tells most, and a little of each further one.
@@ -157,7 +164,7 @@ def explain_stalls(stalls: StallRecord, source: str, connections: int | None) ->
     # One tail, whatever the number of stalls.
     total["isolated"] = max(total["isolated"], float(chance[k]))
     if chance[k] > likelihood["isolated"][k]:
-        terms["isolated"] = {"the longest silence": chance}
+        terms["isolated"] = {_CHANCE: chance}
     total["none of these"] = -MODEL.none_decades + (stalls.stated[4] if stalls.stated else 0.0)
     with np.errstate(divide="ignore"):
         logs = np.log10(PRIORS[source]) + np.array([total[name] for name in EXPLANATIONS])

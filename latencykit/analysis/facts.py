@@ -133,6 +133,11 @@ class Facts:
         """The source states how long the longest request took, and how many, or percentiles."""
         return self.histogram is not None
 
+    @property
+    def measured(self) -> bool:
+        """That is known, and the values are times."""
+        return self.extent_known and self.data.unit in NANOSECONDS
+
     @cached_property
     def observed_rate(self) -> float | None:
         """Requests per second outside the stalls where the source shows them, else overall."""

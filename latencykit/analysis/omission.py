@@ -1,6 +1,6 @@
-"""`diagnose`: detect coordinated omission and estimate the distribution without it.
+"""`diagnose` and `find_stalls`: coordinated omission, and the distribution without it.
 
-From top to bottom: the operation, the verdict, what is known of the run, the most that may have
+From top to bottom: the operations, the verdict, what is known of the run, the most that may have
 been omitted, and the corrected distribution. What a stall left behind is measured in
 `stall_records`, and weighed in `explanations`.
 """
@@ -18,26 +18,31 @@ from latencykit.analysis.correct import on_a_fine_grid
 from latencykit.analysis.diagnosis import Bound, Diagnosis
 from latencykit.analysis.explanations import COMPLETE, explain_stalls
 from latencykit.analysis.facts import FACTS, facts_of
+from latencykit.analysis.period import period_of
 from latencykit.analysis.stall_records import stall_record
-from latencykit.analysis.stalls import Stalls, Trace, stalls_of, usual_rate
+from latencykit.analysis.stalls import Stalls, Trace, stall_candidates, usual_rate
 from latencykit.analysis.timeouts import suspected_timeout
 from latencykit.core.buckets import HdrBuckets
 from latencykit.core.consistency import contradiction
 from latencykit.core.histogram import STANDARD_PERCENTILES
+from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.quantiles import poisson_at_least
 from latencykit.core.run import require_data
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
+from latencykit.errors import DataNotAvailableError
 from latencykit.units import NANOSECONDS
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from latencykit._typing import Floats
     from latencykit.analysis.diagnosis import Verdict
     from latencykit.analysis.explanations import Explained
     from latencykit.analysis.facts import Facts
     from latencykit.analysis.stall_records import StallRecord
     from latencykit.core.histogram import Histogram
-    from latencykit.core.histogram_log import HistogramLog, IntervalSeries
+    from latencykit.core.histogram_log import IntervalSeries
 
     Data = Samples | HistogramLog | Histogram | Summary
 
@@ -135,12 +140,7 @@ def diagnose(
     """
     require_data(data, "diagnose")
     facts = facts_of(data, expected_interval, rate, connections, duration)
-    stalls = Stalls.none()
-    if facts.timed:
-        stalls = stalls_of(facts.data, facts.first_pass, facts.trace)
-    judged = facts.extent_known and facts.data.unit in NANOSECONDS
-    left = stall_record(facts, stalls) if judged and facts.count else None
-    explained = explain_stalls(left, facts.source, facts.connections) if left else None
+    stalls, left, explained = _judged(facts)
     omission = 0.0 if explained is None else explained.omission
     complete = 0.0 if explained is None else sum(explained.probability[name] for name in COMPLETE)
     full_speed = facts.at_full_speed or (left is not None and left.full_speed)
@@ -153,7 +153,7 @@ def diagnose(
             facts = replace(facts, estimated_connections=number)
         if facts.corrected_by not in ("us", "tool", "schedule"):
             corrected = corrected_distribution(facts, left, explained)
-    bound = omission_bound(facts, stalls) if judged else None
+    bound = omission_bound(facts, stalls) if facts.measured else None
     findings = _findings(facts, left, stalls)
     material = corrected is not None and _is_material(facts, corrected, full_speed=full_speed)
     verdict: Verdict
@@ -161,7 +161,9 @@ def diagnose(
     omitted = 0.0 if left is None else float(left.omitted.sum())
     spoiled = _SPOILED & set(findings)
     filled = facts.run.loop == "closed" and facts.corrected_by == "tool"
+    listed_stalls = _listed(facts, stalls, explained)
     shown = len(stalls) > 0 if facts.timed else facts.stall > 0
+    listed = len(listed_stalls) > 0 if facts.timed else facts.stall > 0
     refused = {"failed-in-stalls", "contradicts-itself"} & set(findings)
     if (
         decidable
@@ -177,8 +179,8 @@ def diagnose(
         verdict = "unknown"
     elif explained and left and shown and _all_recorded(facts, left, explained):
         verdict, sure = "clean", explained.probability["recorded"] >= VERDICT.sure
-    elif facts.corrected_by and not filled and judged and omission < VERDICT.suspected:
-        verdict, sure = ("clean" if shown else "no stall"), True
+    elif facts.corrected_by and not filled and facts.measured and omission < VERDICT.suspected:
+        verdict, sure = ("clean" if listed else "no stall"), True
     elif bound and not (bound.material or stalls.pause or facts.count < BOUND.min_requests):
         verdict, sure = "no stall", True
     elif facts.waits or filled or (full_speed and facts.may_wait):
@@ -214,9 +216,76 @@ def diagnose(
         corrected_by=facts.corrected_by,
         waits=facts.waits or full_speed,
         extent_known=facts.extent_known,
-        detected_stalls=stalls,
+        detected_stalls=listed_stalls,
         timed=facts.data if facts.timed else None,
     )
+
+
+def find_stalls(data: Samples | HistogramLog) -> pd.DataFrame:
+    """Find the times during which a server was stopped.
+
+    In samples a stall is a time without any reply while a request was waiting, longer than the
+    gaps between replies usually are; or requests that were sent at various times and end all at
+    once, as one stalled shard leaves them. In a log it follows from intervals with long maxima, and
+    from intervals that the logger itself could not end in time; it is known to about one interval.
+    A maximum alone is not a stall: fewer replies than usual, latencies spread evenly up to it, or
+    an interval that ended late must confirm it.
+
+    Parameters
+    ----------
+    data : Samples or HistogramLog
+        Samples need start times.
+
+    Returns
+    -------
+    DataFrame
+        One row per stall: ``start``, ``end``, ``duration`` (seconds), ``worst`` (ns), ``missing``
+        (requests that the usual rate would have sent meanwhile), ``share`` (part of that time's
+        requests that were delayed). Its ``attrs["notes"]`` name a warm-up and isolated
+        slow requests, which are not stalls, and a period (of 8 stalls or more, in at least four
+        periods).
+
+    Raises
+    ------
+    DataNotAvailableError
+        For histograms and summaries, which have no time, and for samples without start times.
+
+    Examples
+    --------
+    >>> from latencykit.simulate import Server, Stall, paced_loop
+    >>> stalls = find_stalls(paced_loop(Server("1ms", stalls=[Stall(4, 2)]), rate=100, duration=10))
+    >>> stalls[["start", "end", "duration", "missing"]].round(2).values.tolist()
+    [[4.0, 6.0, 2.0, 199.0]]
+    """
+    if not isinstance(data, HistogramLog) and getattr(data, "start", None) is None:
+        raise DataNotAvailableError(
+            "this source does not know when requests were sent; stalls need a log, or samples with "
+            "start times"
+        )
+    return stalls_of(data).to_frame()
+
+
+def stalls_of(data: Samples | HistogramLog) -> Stalls:
+    """Return the stalls of a run, as `diagnose` lists them: arrays and notes."""
+    facts = facts_of(data)
+    return _listed(facts, *_judged(facts)[::2])
+
+
+def _judged(facts: Facts) -> tuple[Stalls, StallRecord | None, Explained | None]:
+    """What may be stalls, what they left behind, and how likely each explanation is."""
+    stalls = stall_candidates(facts.data, facts.first_pass, facts.trace)
+    if not facts.measured or not facts.count:
+        return stalls, None, None
+    left = stall_record(facts, stalls)
+    return stalls, left, explain_stalls(left, facts.source, facts.connections) if left else None
+
+
+def _listed(facts: Facts, stalls: Stalls, explained: Explained | None) -> Stalls:
+    """The stalls; none where chance may have left slow requests as these."""
+    if explained and explained.chance > 1 - VERDICT.likely:
+        stalls = replace(Stalls.none(*stalls.notes), pause=stalls.pause)
+    period = period_of(stalls.end, facts.duration or 0.0)
+    return replace(stalls, notes=(*stalls.notes, period.words)) if period else stalls
 
 
 # ------------------------------------------------------------

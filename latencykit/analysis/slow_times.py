@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from latencykit._records import record
+from latencykit.analysis.omission import stalls_of
 from latencykit.analysis.period import period_of
-from latencykit.analysis.stalls import LEVELS, SlowFold, Stalls, hulls, stalls_of
+from latencykit.analysis.stalls import LEVELS, SlowFold, Stalls, hulls
 from latencykit.core.evidence import Tails
 from latencykit.core.histogram import STANDARD_PERCENTILES
 from latencykit.core.histogram_log import HistogramLog, expect, interval_series, scan

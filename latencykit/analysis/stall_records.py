@@ -9,13 +9,14 @@ histogram only the slow requests are known, and what a stated rate leaves missin
 from __future__ import annotations
 
 import math
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from latencykit._arrays import as_positions
 from latencykit._records import record
+from latencykit.analysis.period import period_of
 from latencykit.analysis.retime import chains
 from latencykit.analysis.stalls import (
     MAD,
@@ -183,10 +184,17 @@ def stall_record(facts: Facts, stalls: Stalls) -> StallRecord | None:
     if trace is not None:
         if facts.coarse and facts.longest < RECORD.min_steps * max(trace.stamp, trace.step):
             return None
-        return _of_trace(facts, trace, stalls)
-    if facts.series is not None:
-        return _of_log(facts, facts.series, stalls)
-    return _of_histogram(facts) if facts.histogram is not None else None
+        left = _of_trace(facts, trace, stalls)
+    elif facts.series is not None:
+        left = _of_log(facts, facts.series, stalls)
+    else:
+        return None if facts.histogram is None else _of_histogram(facts)
+    # Independent slow requests come at no regular times.
+    period = period_of(stalls.end, facts.duration or 0.0) if left else None
+    if left is None or period is None:
+        return left
+    regular = min(-math.log10(max(period.p, TINY)), RECORD.max_decades)
+    return replace(left, tail=np.maximum(left.tail, regular))
 
 
 def decades(z: Floats | float) -> Floats:
@@ -373,21 +381,21 @@ def _silence_decades(
     tail = np.full(length.size, RECORD.max_decades)
     if trace.answers.size < TAIL.min_silences:
         return tail
-    silences = np.sort(trace.silences[trace.silences > 0])[::-1]
-    if silences.size < TAIL.min_silences:
-        single = 0.0
-    else:
-        most = TAIL.silences
-        k = int(np.argmax(silences[:most] / silences[1 : most + 1])) + 1
-        rest = silences[k:][::-1]
-        single = beyond_tail(float(silences[k - 1]), k, rest, np.ones(rest.size))
-        longest = int(trace.silences.argmax())
-        middle = trace.answers[longest] - trace.silences[longest] / 4
-        load = max(int(trace.under_way(middle)), 1)
-        alike = int((trace.took > TAIL.mode_share * silences[k - 1]).sum())
-        slow = trace.slow.sum() > TAIL.max_slow * k and silences[0] < TAIL.clear_ratio * silences[k]
-        if slow or alike > min(k, TAIL.max_independent) * load:
-            single = min(single, TAIL.mode_decades)
+    silences = trace.silences[trace.silences > 0]
+    if silences.size < TAIL.min_silences:  # the others are below what the source resolves
+        silences = trace.silences
+    silences = np.sort(silences)[::-1]
+    most = TAIL.silences
+    k = int(np.argmax(silences[:most] / np.maximum(silences[1 : most + 1], TINY))) + 1
+    rest = silences[k:][::-1]
+    single = beyond_tail(float(silences[k - 1]), k, rest, np.ones(rest.size))
+    longest = int(trace.silences.argmax())
+    middle = trace.answers[longest] - trace.silences[longest] / 4
+    load = max(int(trace.under_way(middle)), 1)
+    alike = int((trace.took > TAIL.mode_share * silences[k - 1]).sum())
+    slow = trace.slow.sum() > TAIL.max_slow * k and silences[0] < TAIL.clear_ratio * silences[k]
+    if slow or alike > min(k, TAIL.max_independent) * load:
+        single = min(single, TAIL.mode_decades)
     alone = throughout < RECORD.one_alone
     tail[alone] = single
     took = np.sort(trace.took)[::-1]
@@ -558,6 +566,7 @@ def _of_log(facts: Facts, series: IntervalSeries, stalls: Stalls) -> StallRecord
     tails = max(tail, 0.0) + np.where(
         throughout < RECORD.one_alone, 0.0, np.minimum(rarer, TAIL.max_overlap)
     )
+    tails[counts.asleep[at]] = RECORD.max_decades  # slow requests do not stop the logger
     rate = float(counts.due[0] / max(stalls.worst[0] / 1e9, TINY))
     low = series.count[order] < LOG.empty_share * rate * series.length[order]
     low[-1:] = False

@@ -1,6 +1,7 @@
-"""`find_stalls`: the times during which a server was stopped, as the latencies show them.
+"""Times during which a server may have stopped, as the latencies show them.
 
-From top to bottom: the result and the operation, stalls of samples, stalls of an interval log.
+From top to bottom: the result, stalls of samples, stalls of an interval log, and tails. Which of
+them are stalls `omission.stalls_of` decides.
 """
 
 from __future__ import annotations
@@ -14,11 +15,9 @@ import numpy as np
 
 from latencykit._arrays import Value, as_positions, read_only
 from latencykit._records import record
-from latencykit.analysis.period import period_of
 from latencykit.core.blocks import TopFold, feed
 from latencykit.core.histogram_log import (
     HistogramLog,
-    in_succession,
     interval_series,
     is_scanned,
     scan,
@@ -26,7 +25,6 @@ from latencykit.core.histogram_log import (
 )
 from latencykit.core.quantiles import median, poisson_at_least
 from latencykit.core.samples import OUTCOMES, Samples
-from latencykit.errors import DataNotAvailableError
 from latencykit.units import NANOSECONDS, format_duration
 
 MAD = 1.4826
@@ -80,77 +78,28 @@ class Stalls(Value):
         return cls(empty, empty, empty, np.zeros(0, np.int64), empty, notes)
 
 
-def find_stalls(data: Samples | HistogramLog) -> pd.DataFrame:
-    """Find the times during which a server was stopped.
-
-    In samples a stall is a time without any reply while a request was waiting, longer than the
-    gaps between replies usually are; or requests that were sent at various times and end all at
-    once, as one stalled shard leaves them. In a log it follows from intervals with long maxima, and
-    from intervals that the logger itself could not end in time; it is known to about one interval.
-    A maximum alone is not a stall: fewer replies than usual, latencies spread evenly up to it, or
-    an interval that ended late must confirm it.
-
-    Parameters
-    ----------
-    data : Samples or HistogramLog
-        Samples need start times.
-
-    Returns
-    -------
-    DataFrame
-        One row per stall: ``start``, ``end``, ``duration`` (seconds), ``worst`` (ns), ``missing``
-        (requests that the usual rate would have sent meanwhile), ``share`` (part of that time's
-        requests that were delayed). Its ``attrs["notes"]`` name a warm-up and isolated
-        slow requests, which are not stalls, and a period (of 8 stalls or more, in at least four
-        periods).
-
-    Raises
-    ------
-    DataNotAvailableError
-        For histograms and summaries, which have no time, and for samples without start times.
-
-    Examples
-    --------
-    >>> from latencykit.simulate import Server, Stall, paced_loop
-    >>> stalls = find_stalls(paced_loop(Server("1ms", stalls=[Stall(4, 2)]), rate=100, duration=10))
-    >>> stalls[["start", "end", "duration", "missing"]].round(2).values.tolist()
-    [[4.0, 6.0, 2.0, 199.0]]
-    """
-    return stalls_of(data).to_frame()
-
-
-def stalls_of(
-    data: object,
-    first_pass: tuple[IntervalSeries, TopFold | None] | None = None,
-    trace: Trace | None = None,
+def stall_candidates(
+    data: object, first_pass: tuple[IntervalSeries, TopFold | None] | None, trace: Trace | None
 ) -> Stalls:
-    """Return the stalls as arrays; `first_pass` over a log, or `trace`, if at hand."""
-    if isinstance(data, HistogramLog):
-        data = data if first_pass else in_succession(data)
-        series, top = first_pass or first_pass_over(data)
-        stalls = _stalls_of_log(data, series, top)
+    """Return the times that may be stalls, from a first pass over a log or a trace of samples."""
+    begin = end = np.zeros(0)
+    stalls = Stalls.none()
+    if first_pass is not None and isinstance(data, HistogramLog):
+        series = first_pass[0]
+        stalls = _stalls_of_log(data, *first_pass)
         used, factor = series.count > 0, NANOSECONDS.get(series.unit, 0.0) / 1e9
         begin, end = pauses(
             (series.start - np.nan_to_num(series.max) * factor)[used],
             (series.start + series.length)[used],
             usual_rate(series),
         )
-    elif isinstance(data, Samples) and data.start is not None:
-        trace = trace if trace is not None else Trace.of(data)
+    elif trace is not None:
         stalls = _stalls_of_trace(trace)
         begin, end = trace.pauses
-    else:
-        raise DataNotAvailableError(
-            "this source does not know when requests were sent; stalls need a log, or samples with "
-            "start times"
-        )
-    if begin.size:
-        longest = int((end - begin).argmax())
-        stalls = replace(stalls, pause=(float(begin[longest]), float(end[longest])))
-    period = period_of(stalls.end, data.elapsed if isinstance(data, Samples) else data.duration)
-    if period is None:
+    if not begin.size:
         return stalls
-    return replace(stalls, notes=(*stalls.notes, period.words))
+    longest = int((end - begin).argmax())
+    return replace(stalls, pause=(float(begin[longest]), float(end[longest])))
 
 
 @record()
@@ -859,15 +808,16 @@ def _stalls_of_log(log: HistogramLog, series: IntervalSeries, top: TopFold | Non
         scan(log, fold)
     slower = fold.counts[:, order]
     above = _own_sums(slower, spans)
-    hole = _holes(rows, spans, ends, worst, slower[-1], above)
+    asleep = spans.sums(late) > 0
+    hole = _holes(rows, spans, ends, worst, slower[-1], above, asleep)
     silent = hole.core_due >= LOG.min_core_requests
     silent &= hole.core_replies <= LOG.few_share * hole.core_due
     least = np.maximum(LOG.few_share * hole.due, LOG.hole_deviations * hole.noise)
     stopped = silent | (hole.dip >= np.maximum(least, LOG.min_core_requests))
-    stopped |= spans.sums(late) > 0
+    stopped |= asleep
     even, beside, others = _spread(rows, spans, slower, above, stopped)
 
-    silence = np.where(silent | (spans.sums(late) > 0), spans.duration, 0.0)
+    silence = np.where(silent | asleep, spans.duration, 0.0)
     notes, warm = _warm_up(rows, spans.begin, silence)
     # What follows closely and lasts no longer is the backlog that drains.
     before = np.concatenate(([-np.inf], right[:-1]))
@@ -905,6 +855,7 @@ class Holes(Value):
     quiet: Flags  # (intervals by time,): those without a stall, or a burst that follows one
     above: Floats  # (levels, stalls): requests slower than LEVELS × the longest
     beside: Floats  # (levels, stalls): the same as other intervals would have it
+    asleep: Flags  # the logger was stopped, too: an interval ended late
 
     def select(self, mask: Flags) -> Holes:
         """Some of them."""
@@ -913,7 +864,7 @@ class Holes(Value):
 
 
 def _holes(
-    rows: _Rows, spans: _Spans, ends: Ints, worst: Floats, slow: Ints, above: Floats
+    rows: _Rows, spans: _Spans, ends: Ints, worst: Floats, slow: Ints, above: Floats, asleep: Flags
 ) -> Holes:
     """Measure the hole that each stall leaves in the counts, and the burst after it."""
     size = rows.start.size
@@ -968,7 +919,7 @@ def _holes(
         short=total[last] - total[first],
         dip=_Spans(spans.begin, spans.end, first, last).deepest(lost), noise=noise(last - first),
         rest=total[best] - total[first], rest_noise=noise(best - first), quiet=quiet,
-        above=above, beside=above,
+        above=above, beside=above, asleep=asleep,
     )  # fmt: skip
 
 
@@ -982,10 +933,8 @@ def _candidates(rows: _Rows) -> tuple[Floats, Floats, Ints, Flags]:
     late = rows.length > rows.nominal * (1 + LOG.stretch_share) + rows.usual
     late[-1:] = False  # the last interval ends with the run
     late &= rows.length - rows.nominal > limit
-    # Where requests were answered as usual all through it, it was meant to be that long.
-    asleep = LOG.few_share * np.maximum(rows.length - rows.nominal, 0.0)
-    chance = LOG.missing_deviations * np.sqrt(rows.rate * rows.length)
-    late &= (rows.lost >= np.maximum(rows.rate * asleep, chance)) | (rows.worst >= asleep)
+    # Where no request waited for it, it was meant to be that long, or traffic paused.
+    late &= rows.worst >= LOG.few_share * np.maximum(rows.length - rows.nominal, 0.0)
     slow = np.flatnonzero((rows.worst > limit) | _beside_a_hole(rows, rows.worst > limit))
     took = rows.worst[slow]
     earliest, latest = rows.start[slow] - took, rows.stop[slow] - took

@@ -289,11 +289,9 @@ def _service_times(result: Diagnosis) -> tuple[str, ...]:
     else:
         lacks = "" if rows else "; how much more, percentiles and the slowest request would show"
         texts.append(f"users who arrive on their own{at} may see more{lacks}")
-    if (
-        result.explained is not None
-        and result.left is not None
-        and "clipped" not in result.findings
-    ):
+    if len(result.detected_stalls):
+        texts.append(_stall_text(result))
+    elif result.explained and result.left and "clipped" not in result.findings:
         slow = max(round(float(result.left.throughout.sum())), 1)
         alone = result.explained.probability["isolated"]
         shows = "no stall shows" if alone >= 0.5 else "whether the server stopped is open"

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import latencykit as lk
+from latencykit.analysis.omission import stalls_of
 from latencykit.analysis.period import period_of
-from latencykit.analysis.stalls import stalls_of
 from latencykit.core.run import Run
 from latencykit.core.samples import OUTCOMES
 from tests.benchmarks.truth_diagnosis import (
