@@ -391,17 +391,6 @@ class TraceStallRules:
     max_probability: float = 0.01
     # of the gap: some request must have waited that long; else traffic paused
     min_waited_share: float = 0.5
-    # connections: with more, all of them are not slow at once by chance
-    max_few: int = 4
-    # times that all of them were slow: as few may be stalls,
-    min_times: int = 3
-    # or more that lie that far beyond all others, in decades, and are at most that part of requests
-    min_decades: float = 1.0
-    max_share: float = 0.002
-    # of the median of such times: one that is longer is a stall
-    max_times_median: float = 10.0
-    # of a stall: a request that began later was delayed by it
-    begin_share: float = 0.2
     # of a stall: requests that end so shortly before it does were delayed by it
     end_share: float = 0.02
     # of the spread of sends: replies that end together are spread no wider
@@ -435,10 +424,6 @@ def _stalls_of_trace(trace: Trace) -> Stalls:
         right - left
     )  # else the backlog of the stall before
     begin, end = hulls(np.concatenate((begin, left[own])), np.concatenate((end, right[own])))
-    ordinary = _slow_by_themselves(trace, begin, end)
-    if ordinary.any():
-        notes = (*notes, f"{_times(int(ordinary.sum()))} {_NOT_A_STALL}")
-        begin, end = begin[~ordinary], end[~ordinary]
     if not begin.size:
         return Stalls.none(*notes)
     due = trace.rate * (np.minimum(end, trace.span) - begin)
@@ -479,26 +464,6 @@ _NOT_A_STALL = "requests were slow while others were answered as usual: not a st
 
 def _times(number: int) -> str:
     return "once" if number == 1 else f"{number:,} times"
-
-
-def _slow_by_themselves(trace: Trace, begin: Floats, end: Floats) -> Flags:
-    """Mask of times in which all of a few connections were slow: a tail or mode of the service.
-
-    Nobody else was delayed then, and there are too many such times for stalls.
-    """
-    length = end - begin
-    waiting = trace.under_way(end - TRACE.end_share * length)
-    delayed = trace.sends_within(begin + TRACE.begin_share * length, end)
-    few = (waiting <= TRACE.max_few) & (delayed <= waiting)
-    number = int(few.sum())
-    if number <= TRACE.min_times:
-        return few & False
-    least = float(length[few].min())
-    rest = np.sort(trace.silences[(trace.silences > 0) & (trace.silences < least * (1 - TINY))])
-    beyond = beyond_tail(least, number, rest, np.ones(rest.size)) if rest.size else math.inf
-    if beyond >= TRACE.min_decades and number <= TRACE.max_share * trace.due.size:
-        return few & False
-    return few & (length < TRACE.max_times_median * float(np.median(length[few])))
 
 
 def _gaps(trace: Trace) -> tuple[Floats, Floats, tuple[str, ...]]:
