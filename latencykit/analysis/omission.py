@@ -257,16 +257,16 @@ def find_stalls(data: Samples | HistogramLog) -> pd.DataFrame:
     >>> stalls[["start", "end", "duration", "missing"]].round(2).values.tolist()
     [[4.0, 6.0, 2.0, 199.0]]
     """
-    if not isinstance(data, HistogramLog) and getattr(data, "start", None) is None:
-        raise DataNotAvailableError(
-            "this source does not know when requests were sent; stalls need a log, or samples with "
-            "start times"
-        )
     return stalls_of(data).to_frame()
 
 
 def stalls_of(data: Samples | HistogramLog) -> Stalls:
     """Return the stalls of a run, as `diagnose` lists them: arrays and notes."""
+    if not isinstance(data, HistogramLog) and getattr(data, "start", None) is None:
+        raise DataNotAvailableError(
+            "this source does not know when requests were sent; stalls need a log, or samples with "
+            "start times"
+        )
     facts = facts_of(data)
     return _listed(facts, *_judged(facts)[::2])
 
