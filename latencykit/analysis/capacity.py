@@ -15,8 +15,7 @@ import numpy as np
 
 from latencykit._arrays import Value, as_positions
 from latencykit._records import record
-from latencykit._text import format_items
-from latencykit.analysis.slo import for_all_series
+from latencykit.analysis.slo import for_all_series, why
 from latencykit.core.dependence import levels_in_company
 from latencykit.core.evidence import Evidence
 from latencykit.core.histogram import Histogram, histogram_of
@@ -470,13 +469,11 @@ def _checked(row: LoadRow, slo: SLO, confidence: float) -> Sequence[SLORow]:
         else replace(evidence, whole=evidence.whole.with_run(unfinished=0)),
         confidence=confidence,
     )
-    number = row.data.run.unfinished
-    were = "was" if number == 1 else "were"
-    reason = f"{format_items(number, 'request')} {were} still under way at the end of the run"
+    reasons = why("under way", number=row.data.run.unfinished)
     return [
         check if check.outcome != "missed"
         else other if other.outcome == "missed"
-        else replace(other, high=math.inf, outcome="unknown", reason=reason)
+        else replace(other, high=math.inf, outcome="unknown", reasons=reasons)
         for check, other in zip(checks, answered, strict=True)
     ]  # fmt: skip
 
@@ -487,9 +484,9 @@ def _explained(curve: LoadCurve, low: float, high: float, remark: str) -> str:
         return f"overloaded even at the lowest load measured: {overload_text(curve.rows[0])}"
     inside = [row for row in curve.rows if low < row.rate < high]
     for row, checks in zip(curve.rows, curve.checks, strict=True):
-        why = next((check.reason for check in checks if check.bounded == "unknown"), "")
-        if row in inside and _bounded(row, checks) == "unknown" and remark and why:
-            return f"{remark} (at {_rates(np.array([row.rate]))}: {why})"
+        reason = next((check.reason for check in checks if check.bounded == "unknown"), "")
+        if row in inside and _bounded(row, checks) == "unknown" and remark and reason:
+            return f"{remark} (at {_rates(np.array([row.rate]))}: {reason})"
     return remark
 
 
@@ -519,8 +516,8 @@ def _throughout(row: LoadRow, check: SLORow, percentile: float | None) -> SLORow
     if isinstance(row.evidence, _Queued) and percentile > 50:
         (slow,) = row.evidence.whole.percentile_rows([min(50.0, 2 * percentile - 100)])
         if slow.bucket_low > check.limit:
-            reason = "most requests took longer than the limit"
-            return replace(check, low=slow.bucket_low, outcome="missed", reason=reason)
+            reasons = why("most beyond")
+            return replace(check, low=slow.bucket_low, outcome="missed", reasons=reasons)
     if dependence is None:
         return check
     table = dependence.table[dependence.table.sum(axis=1) > 0]
@@ -533,7 +530,7 @@ def _throughout(row: LoadRow, check: SLORow, percentile: float | None) -> SLORow
     low = float(dependence.value[surely][-1]) if surely.any() else 0.0
     if low <= check.limit:
         return check
-    return replace(check, low=low, outcome="missed", reason="beyond the limit throughout the run")
+    return replace(check, low=low, outcome="missed", reasons=why("beyond throughout"))
 
 
 def load_row(name: str, data: Any, confidence: float = 0.95) -> LoadRow:

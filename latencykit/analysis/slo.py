@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from latencykit._records import record
-from latencykit._text import format_items, option
+from latencykit._text import option
 from latencykit.analysis.clock_ticks import clock_step
 from latencykit.analysis.timeouts import suspected_timeout
 from latencykit.core.buckets import EdgeBuckets
@@ -20,7 +20,6 @@ from latencykit.core.evidence import Evidence
 from latencykit.core.histogram import Histogram
 from latencykit.core.jackknife import RULE, Jackknife, student_quantile
 from latencykit.core.quantiles import is_resolved, share_interval
-from latencykit.core.repr_html import listing_html
 from latencykit.core.run import require_data, series_named
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
@@ -28,7 +27,6 @@ from latencykit.core.trimmed import statistic_name, trimmed
 from latencykit.errors import DataNotAvailableError, InvalidArgumentError
 from latencykit.units import (
     NANOSECONDS,
-    format_count,
     format_duration,
     format_percentile,
     format_range,
@@ -82,6 +80,22 @@ SURE = SureRule()
 
 
 @record()
+class Reason:
+    """Why an outcome is unknown or not sure, or a remark: a code that `views.slo` words.
+
+    Facts are values: times in the unit of the row, lengths of runs in seconds.
+    """
+
+    code: str
+    facts: dict[str, Any]
+
+
+def why(code: str, **facts: Any) -> tuple[Reason, ...]:
+    """Return one reason; several are added up."""
+    return (Reason(code, facts),)
+
+
+@record()
 class SLORow:
     """One limit, checked.
 
@@ -98,8 +112,8 @@ class SLORow:
         Confidence interval of the value for traffic like this, joined with its bucket.
     outcome : {"met", "missed", "unknown"}
         Of this run; unknown where the source does not resolve it.
-    reason : str
-        Why it is unknown or not sure, or a remark; ``""`` otherwise.
+    reasons : tuple of Reason
+        Why it is unknown or not sure, or a remark; `reason` is the text.
     unit : str
     bucket_low, bucket_high : float
         Bounds of the value by the resolution of the source; NaN if unknown.
@@ -114,11 +128,18 @@ class SLORow:
     low: float
     high: float
     outcome: Outcome
-    reason: str = ""
+    reasons: tuple[Reason, ...] = ()
     unit: str = "ns"
     bucket_low: float = math.nan
     bucket_high: float = math.nan
     sure: bool = False
+
+    @property
+    def reason(self) -> str:
+        """The reasons as a text; empty where there are none."""
+        from latencykit.views.slo import reason_text
+
+        return reason_text(self)
 
     @property
     def resolved(self) -> bool:
@@ -229,41 +250,13 @@ class SLOResult(tuple[SLORow, ...]):
         return "meets its SLO"
 
     def _repr_html_(self) -> str:
-        header = ("", "limit", "this run", "outcome", "sure")
-        rows = [
-            (
-                row.statistic,
-                row.limit_text,
-                row.value_text,
-                row.outcome,
-                "yes" if row.sure else "no",
-            )
-            for row in self
-        ]
-        reasons = [f"{row.statistic}: {row.reason}" for row in self if row.reason]
-        return listing_html(self.headline, header, rows, reasons)
+        from latencykit.views.slo import html_of
+
+        return html_of(self)
 
 
 _UNDECIDED: dict[bool, Outcome] = {True: "missed", False: "unknown"}
-_EMPTY = "the measurement has no requests"
-_NO_TIMES = (
-    "the source has no times, so it does not show how requests depend on each other; requests with "
-    "their starts, or an .hlog of the run, would decide"
-)
-
-
-def cannot_show(seconds: float) -> str:
-    """Return what a run of this length cannot show, one line; empty where it is unknown.
-
-    Examples
-    --------
-    >>> cannot_show(300)
-    'a run of 5 min cannot detect events rarer than one per 100 s'
-    """
-    if not (math.isfinite(seconds) and seconds > 0):
-        return ""
-    whole, each = (format_duration(s * 1e9, 2) for s in (seconds, seconds / SURE.rarest_per_run))
-    return f"a run of {whole} cannot detect events rarer than one per {each}"
+_EMPTY, _NO_TIMES = why("no requests"), why("no times")
 
 
 def seconds_of(data: Any) -> float:
@@ -278,8 +271,8 @@ def check_limit(
     """Check one limit; see `latencykit.analysis.slo.SLO.check`."""
     if statistic == "failed":
         return _failed(source, limit, confidence, evidence)
-    if (reason := contradiction(source)) is not None:
-        return _unknown(statistic, limit, reason, source.unit)
+    if (text := contradiction(source)) is not None:
+        return _unknown(statistic, limit, why("text", text=text), source.unit)
     if not hasattr(source, "percentile_rows"):
         return _reported(source, statistic, limit)
     evidence = source.evidence() if evidence is None else evidence
@@ -307,70 +300,62 @@ def with_history(row: SLORow, history: RunVerdict) -> SLORow:
     )
     row = replace(row, low=min(row.low, row.value / down), high=max(row.high, row.value * up))
     if row.bounded != row.outcome:
-        reason = f"runs differ by {100 * noise:.3g} % (standard deviation): others may be on the "
-        return replace(row, sure=False, reason=f"{reason}other side")
+        return replace(row, sure=False, reasons=why("runs differ", noise=noise))
     if row.outcome == "met" and history.high > row.limit:
-        top = row.text(history.high)
-        reason = f"earlier runs reach {top}: a further run within the limit would decide"
-        return replace(row, high=history.high, sure=False, reason=reason)
-    return replace(row, sure=True, reason="")
+        reasons = why("earlier runs", top=history.high)
+        return replace(row, high=history.high, sure=False, reasons=reasons)
+    return replace(row, sure=True, reasons=())
 
 
 def _reported(source: Any, statistic: str, limit: float) -> SLORow:
     """The outcome of a number that a tool reported: it has no interval."""
     if statistic not in ("max", "mean") and not statistic.startswith("p"):
-        reason = (
-            f"{statistic} needs the values or a histogram, and the source has reported numbers only"
-        )
-        return _unknown(statistic, limit, reason, source.unit)
+        return _unknown(statistic, limit, why("needs values", statistic=statistic), source.unit)
     failed = sum(_failures(source))
     counted = getattr(source, "count", None)  # a model has none
     if failed and counted == 0 and statistic != "mean":
-        seen = f"{format_count(failed)} of {format_count(failed)} requests failed"
-        reason = f"{seen}, and {statistic} falls among them"
-        return SLORow(statistic, limit, math.inf, math.inf, math.inf, "missed", reason, source.unit)
+        reasons = why("among failed", failed=failed, of=failed, statistic=statistic)
+        ends = (math.inf,) * 3
+        return SLORow(statistic, limit, *ends, "missed", reasons, source.unit)
     try:
         if statistic.startswith("p"):
             value = source.percentile(float(statistic[1:]))
         else:
             value = source.max if statistic == "max" else source.mean
     except DataNotAvailableError as missing:
-        return _unknown(statistic, limit, str(missing), source.unit)
+        return _unknown(statistic, limit, why("text", text=str(missing)), source.unit)
     outcome: Outcome = "met" if value <= limit else "missed"
-    row = SLORow(statistic, limit, value, value, value, outcome, "as reported", source.unit)
+    row = SLORow(statistic, limit, value, value, value, outcome, why("as reported"), source.unit)
     if failed and counted and statistic != "mean" and row.outcome == "met":
-        share = f"{format_count(failed)} of {format_count(failed + counted)} requests failed"
+        share = {"failed": failed, "of": failed + counted}
         asked = 100.0 if statistic == "max" else float(statistic[1:])
         asked *= 1 + failed / counted
         if asked > 100:
-            reason = f"{share}, and {statistic} falls among them"
+            reasons = why("among failed", statistic=statistic, **share)
             return replace(
-                row, value=math.inf, low=math.inf, high=math.inf, outcome="missed", reason=reason
+                row, value=math.inf, low=math.inf, high=math.inf, outcome="missed", reasons=reasons
             )
         known = source.reported_percentiles
         if not any(p >= asked and known[p] <= limit for p in known):
-            reason = f"{share} and count as slower; the source does not report p{asked:.6g}"
-            return replace(row, outcome="unknown", reason=reason)
+            reasons = why("failed are slower", **share) + why("not reported", percentile=asked)
+            return replace(row, outcome="unknown", reasons=reasons)
     if statistic == "max" and row.outcome == "missed":
         return replace(row, sure=True)
-    return replace(row, reason=f"as reported, without an interval ({_NO_TIMES})")
+    return replace(row, reasons=why("no interval"))
 
 
-def _unknown(statistic: str, limit: float, reason: str, unit: str = "ns") -> SLORow:
-    return SLORow(statistic, limit, math.nan, math.nan, math.nan, "unknown", reason, unit)
+def _unknown(statistic: str, limit: float, reasons: tuple[Reason, ...], unit: str = "ns") -> SLORow:
+    return SLORow(statistic, limit, math.nan, math.nan, math.nan, "unknown", reasons, unit)
 
 
 def _outcome(row: SLORow, low: float, high: float, *, open_below: bool = False) -> SLORow:
     """The outcome of a value that the source places between two ends."""
     beyond = low >= row.limit if open_below and high > low else low > row.limit
     outcome: Outcome = "met" if high <= row.limit else _UNDECIDED[bool(beyond)]
-    reason = row.reason
-    if outcome == "unknown" and not reason:
-        ends = f"{format_value(low, row.unit)} and {format_value(high, row.unit)}"
-        if math.isinf(high):
-            ends = f"{format_value(low, row.unit)} and infinity"
-        reason = f"both the value and the limit lie between {ends}: the source resolves no more"
-    return replace(row, outcome=outcome, reason=reason)
+    reasons = row.reasons
+    if outcome == "unknown" and not reasons:
+        reasons = why("not resolved", low=low, high=high)
+    return replace(row, outcome=outcome, reasons=reasons)
 
 
 def _failures(source: Any) -> tuple[int, int]:
@@ -384,7 +369,7 @@ def _failed(source: Any, limit: float, confidence: float, evidence: Any) -> SLOR
     outside, inside = _failures(source)
     failed = outside + inside
     if source.count is None:
-        return _unknown("failed", limit, "the source does not report the number of requests")
+        return _unknown("failed", limit, why("no count"))
     attempts = source.count + getattr(source, "censored", 0) + outside
     if not attempts:
         return _unknown("failed", limit, _EMPTY)
@@ -392,30 +377,29 @@ def _failed(source: Any, limit: float, confidence: float, evidence: Any) -> SLOR
     low, high = share_interval(failed, attempts, confidence)
     row = SLORow("failed", limit, value, low, high, "met", unit="none")
     if not source.run.failures_known:  # known failures prove a limit missed, never met
-        why = "the number of failed requests is unknown: the source does not report it readably"
+        row = replace(row, high=1.0, reasons=why("failures unknown"))
         if value <= limit < 1:
-            return replace(row, high=1.0, outcome="unknown", reason=why)
-        row = replace(row, high=1.0, reason=why)
+            return replace(row, outcome="unknown")
     row = replace(row, outcome="met" if value <= limit else "missed")
     if limit == 0 and failed:
         return replace(row, sure=True)  # one that fails is one too many, in a longer run as well
-    share = f"{format_count(failed)} of {format_count(attempts)} requests failed"
+    share = why("failed", failed=failed, of=attempts)
     failures = None if evidence is None else evidence.failures
     if failures is None:
-        return replace(row, reason=f"{share}; the source does not show when")
+        return replace(row, reasons=share + why("failed when"))
     if not failures.known:
-        return replace(row, reason=f"{share}; {RULE.blocks} time bins are needed to be sure")
+        return replace(row, reasons=share + why("bins needed", blocks=RULE.blocks))
     ends = failures.share_interval(confidence)
     low, high = min(low, ends[0]), max(high, ends[1])
     row = replace(row, low=low, high=high)
     if row.bounded != row.outcome:
         away = abs(value - limit)
         times = (max(high - value, value - low) / away) ** 2 if away else math.inf
-        why = f"such traffic fails in {100 * low:.3g} to {100 * high:.3g} %"
-        return replace(row, reason=f"{share}; {why}; {_decides(row, times, failures.seconds)}")
+        reasons = share + why("such traffic fails", low=100 * low, high=100 * high)
+        return replace(row, reasons=reasons + _decides(row, times, failures.seconds))
     if row.outcome == "missed" or _is_long(failures):
         return replace(row, sure=True)
-    return replace(row, reason=f"{share}; {_decides(row, 1.0, failures.seconds)}")
+    return replace(row, reasons=share + _decides(row, 1.0, failures.seconds))
 
 
 def _percentile(
@@ -432,16 +416,15 @@ def _percentile(
         inside == source.censored > 0 and percentile * attempts > 100 * good
     ):
         failed = _failed(source, 1 - percentile / 100, confidence, evidence)
-        count = f"{format_count(outside + inside)} of {format_count(attempts)} requests failed"
-        reason = f"{count}, and {name} falls among them"
-        return SLORow(name, limit, math.inf, math.inf, math.inf, "missed", reason, unit,
+        reasons = why("among failed", failed=outside + inside, of=attempts, statistic=name)
+        return SLORow(name, limit, math.inf, math.inf, math.inf, "missed", reasons, unit,
                       sure=failed.sure and failed.outcome == "missed")  # fmt: skip
     (known,), _ = evidence.rows([min(asked, 100.0)], confidence, events=False)
     low, high = min(known.low, known.bucket_low), max(known.high, known.bucket_high)
     if evidence.jackknife is None and source.run.corrected in ("us", "tool"):
         low, high = known.bucket_low, known.bucket_high  # only the bucket is known
     low, high = (-math.inf if math.isnan(low) else low), (math.inf if math.isnan(high) else high)
-    row = SLORow(name, limit, known.value, low, high, "met", "", unit)
+    row = SLORow(name, limit, known.value, low, high, "met", (), unit)
     row = replace(row, bucket_low=known.bucket_low, bucket_high=known.bucket_high)
     bottom, top = known.bucket_low, known.bucket_high
     open_below = isinstance(source.buckets, EdgeBuckets)
@@ -450,31 +433,30 @@ def _percentile(
         reading, open_below = round(known.value / step) * step, True
         bottom, top = max(reading - step, 0.0), (reading + step) * (1 - 1e-9)
         if bottom < limit < top:
-            tick = format_value(step, unit)
-            row = replace(row, reason=f"times were read from a clock that ticks every {tick}")
+            row = replace(row, reasons=why("clock ticks", tick=step))
     given_up = suspected_timeout(evidence.whole)
     if given_up is not None and known.value >= given_up[0] * 0.9995 and bottom <= limit:
-        took = f"{format_count(given_up[1])} requests took {format_value(given_up[0], unit)}"
-        why = f"{took}: if that is a timeout, or the recorder's highest value, {name} is unknown"
-        row, top = replace(row, reason=why), math.inf
+        took, number = given_up
+        row = replace(row, reasons=why("timeout", number=number, took=took, statistic=name))
+        top = math.inf
     row = _outcome(row, bottom, top, open_below=open_below)
     row = replace(row, low=min(low, bottom), high=max(high, top))
     if row.outcome != "unknown":
         above = attempts * (1 - percentile / 100) / evidence.whole.counted.repeats
-        sure, why = _is_sure(row, evidence, asked, above, confidence)
-        row = replace(row, sure=sure, reason=why)
+        sure, reasons = _is_sure(row, evidence, asked, above, confidence)
+        row = replace(row, sure=sure, reasons=reasons)
     if outside:
-        moved = f"{format_count(outside)} of {format_count(attempts)} requests failed and count "
-        row = replace(row, reason="; ".join(filter(None, [f"{moved}as slower", row.reason])))
+        moved = why("failed are slower", failed=outside, of=attempts)
+        row = replace(row, reasons=moved + row.reasons)
     return row
 
 
-def _too_short(jackknife: Any) -> str:
+def _too_short(jackknife: Any) -> tuple[Reason, ...]:
     """Why nothing is sure, whatever the values."""
     if jackknife is None:
         return _NO_TIMES
-    bins = f"{RULE.blocks} time bins are needed, and the run has {jackknife.bins}"
-    return "" if jackknife.known else bins
+    few = why("few bins", blocks=RULE.blocks, bins=jackknife.bins)
+    return () if jackknife.known else few
 
 
 def _is_long(jackknife: Jackknife) -> bool:
@@ -486,56 +468,47 @@ def _is_long(jackknife: Jackknife) -> bool:
 
 def _is_sure(
     row: SLORow, evidence: Any, percentile: float, above: float, confidence: float
-) -> tuple[bool, str]:
+) -> tuple[bool, tuple[Reason, ...]]:
     """Whether the outcome of a percentile holds for such traffic, else what would decide."""
     jackknife = evidence.jackknife
     if evidence.whole.run.corrected in ("us", "tool"):
-        return False, "corrected counts are estimates and have no interval"
-    if why := _too_short(jackknife):
-        return False, why
+        return False, why("corrected")
+    if short := _too_short(jackknife):
+        return False, short
     if row.outcome == "met" and above < SURE.min_above:
         asked = float(row.statistic[1:])  # failed requests move what is read of the good ones
         needed = math.ceil(SURE.min_above / (1 - asked / 100) * (1 - 1e-9))
-        return False, (
-            f"{format_count(int(above))} requests lie above {row.statistic}; {SURE.min_above} are "
-            f"needed, so {format_count(needed)} in all"
-        )
+        few = {"above": int(above), "statistic": row.statistic, "least": SURE.min_above}
+        return False, why("few above", needed=needed, **few)
     if row.bounded != row.outcome:
         return False, _needed(row, jackknife, percentile, confidence)
     parts = jackknife.of_blocks(percentile)[:, 0]
     beyond = float((parts > row.limit).mean())
+    longer = why("longer is surer", seconds=max(SURE.min_met_s + 1, 2 * jackknife.seconds))
+    few_parts = {"parts": round(beyond * RULE.blocks), "of": RULE.blocks}
     if row.outcome == "missed":
         least = SURE.min_missed_blocks if _is_long(jackknife) else 1.0
         sure = beyond >= least
-        return sure, "" if sure else f"only {_beyond(beyond)}; {_longer(jackknife)}"
+        return sure, () if sure else why("only parts beyond", **few_parts) + longer
     if beyond:
-        return False, f"{_beyond(beyond)}; {_longer(jackknife)}"
+        return False, why("parts beyond", **few_parts) + longer
     # As the parts differ, a further one would be met as well.
     parts = np.log(np.maximum(parts, 1e-300))
     further = SURE.further_sds * float(parts.std(ddof=1)) * math.sqrt(1 + 1 / parts.size)
     few = jackknife.bins < SURE.certain_stretches * jackknife.correlation
     if few and row.limit > 0 and float(parts.mean()) + further > math.log(row.limit):
-        differ = "the parts of the run differ: a longer run may exceed the limit"
-        return False, f"{differ}; {_longer(jackknife)}"
+        return False, why("parts differ") + longer
     # A short run with few stalls has not seen how long these get, or how often they come.
     (tail,) = evidence.events([evidence.whole.sample_limit(confidence=confidence)])
     enough = jackknife.seconds >= SURE.certain_s or not 0 < tail.stalls < SURE.min_stalls
     if enough and _is_long(jackknife):
-        return True, ""
+        return True, ()
     return False, _breaks(row, evidence, percentile)
 
 
-def _beyond(share: float) -> str:
-    number = round(share * RULE.blocks)
-    verb = "is" if number == 1 else "are"
-    return f"{number} of {RULE.blocks} parts of the run {verb} beyond the limit"
-
-
-def _longer(jackknife: Any) -> str:
-    return f"{_length(max(SURE.min_met_s + 1, 2 * jackknife.seconds))} would decide more"
-
-
-def _needed(row: SLORow, jackknife: Any, percentile: float, confidence: float) -> str:
+def _needed(
+    row: SLORow, jackknife: Any, percentile: float, confidence: float
+) -> tuple[Reason, ...]:
     """How long a run would decide: the standard error falls with the root of its length."""
     down, up = (float(error[0]) for error in jackknife.errors(percentile))
     met = row.outcome == "met"
@@ -545,30 +518,18 @@ def _needed(row: SLORow, jackknife: Any, percentile: float, confidence: float) -
     return _decides(row, (spread / away) ** 2 if away > 0 else math.inf, jackknife.seconds)
 
 
-def _decides(row: SLORow, times: float, seconds: float) -> str:
+def _decides(row: SLORow, times: float, seconds: float) -> tuple[Reason, ...]:
     """State the length of a run that would decide, given how many times as long it has to be."""
     if not times <= SURE.max_needed:
-        if abs(row.value - row.limit) <= SURE.close * row.limit:
-            return "the value is so close to the limit that no run decides"
-        return "the parts of the run differ too much to state how long a run would decide"
+        close = abs(row.value - row.limit) <= SURE.close * row.limit
+        return why("too close" if close else "too different")
     if not math.isfinite(seconds):
-        return f"{math.ceil(max(times, 1.5))} times as many requests would decide"
+        return why("more requests", times=math.ceil(max(times, 1.5)))
     longer = max(1.1 * times * seconds, 1.5 * seconds if seconds >= SURE.min_met_s else 0.0)
-    longer = max(longer, SURE.min_met_s + 1)
-    return f"{_length(longer)} of such traffic would decide"
+    return why("longer decides", seconds=max(longer, SURE.min_met_s + 1))
 
 
-def _length(seconds: float) -> str:
-    """The length of a run as people write it, rounded up: "90 s", "20 min", "3 h"."""
-    for unit, name in ((3600.0, "h"), (60.0, "min")):
-        if seconds >= 2 * unit:
-            return f"{math.ceil(seconds / unit - 1e-3):,} {name}"
-    if seconds < 1:
-        return format_duration(float(f"{seconds:.1g}") * 1e9)
-    return f"{math.ceil(seconds - 1e-3)} s"
-
-
-def _breaks(row: SLORow, evidence: Any, percentile: float) -> str:
+def _breaks(row: SLORow, evidence: Any, percentile: float) -> tuple[Reason, ...]:
     """Which stall would break the statement that a percentile of a short run is met."""
     whole, seconds = evidence.whole, evidence.jackknife.seconds
     decides = _decides(row, 1.0, seconds)
@@ -576,34 +537,31 @@ def _breaks(row: SLORow, evidence: Any, percentile: float) -> str:
         return decides
     share = whole.count_above(row.limit) / max(whole.count + whole.censored, 1)
     allowed = max((1 - percentile / 100) - share, 0.0) * seconds * 1e9
-    stall = float(f"{row.limit * NANOSECONDS[row.unit] + allowed:.2g}")
-    return f"one stall longer than {format_duration(stall)} would break it; {decides}"
+    return why("stall breaks", stall=row.limit * NANOSECONDS[row.unit] + allowed) + decides
 
 
 def _maximum(source: Any, limit: float, evidence: Any) -> SLORow:
     outside, inside = _failures(source)
     unit, top = source.unit, source.max
     if outside + inside:
-        number = outside + inside
-        count = "counts" if number == 1 else "count"
-        reason = f"{format_items(number, 'request')} failed, and {count} as slower than any limit"
-        return SLORow("max", limit, math.inf, math.inf, math.inf, "missed", reason, unit, sure=True)
+        reasons = why("failed beyond any limit", number=outside + inside)
+        ends = (math.inf,) * 3
+        return SLORow("max", limit, *ends, "missed", reasons, unit, sure=True)
     if source.censored:
         least = max(source.censored_at, 0.0 if math.isnan(top) else top)
-        bound = format_value(source.censored_at, unit)
-        reason = f"{format_count(source.censored)} values are known only to be at least {bound}"
-        row = SLORow("max", limit, least, least, math.inf, "missed", reason, unit)
+        reasons = why("censored", number=source.censored, bound=source.censored_at)
+        row = SLORow("max", limit, least, least, math.inf, "missed", reasons, unit)
         return _outcome(replace(row, sure=least > limit), least, math.inf)
     if math.isnan(top):
         return _unknown("max", limit, _EMPTY, unit)
     edge = min(source.bracket("max")[0], top)
-    row = SLORow("max", limit, top, edge, top, "met", "", unit, edge, top)
+    row = SLORow("max", limit, top, edge, top, "met", (), unit, edge, top)
     row = _outcome(row, edge, top)
     if row.outcome != "met":  # whatever follows, this maximum was reached
         return replace(row, sure=row.outcome == "missed")
-    jackknife, longer = evidence.jackknife, "a maximum grows with the length of a run"
+    jackknife, longer = evidence.jackknife, why("maximum grows")
     if jackknife is None or not jackknife.known or not _is_long(jackknife):
-        return replace(row, reason=f"one slower request would break it; {longer}")
+        return replace(row, reasons=why("request breaks") + longer)
     # The next run of this length exceeds it with 5 %: Gumbel's law through the maxima of blocks.
     tops = jackknife.maxima()
     scale = math.sqrt(6) / math.pi * float(tops.std(ddof=1))
@@ -611,7 +569,7 @@ def _maximum(source: Any, limit: float, evidence: Any) -> SLORow:
     high = max(math.exp(float(tops.mean()) + reach * scale), top)
     if high <= limit:
         return replace(row, high=high, sure=True)
-    return replace(row, high=high if high <= RULE.widest * top else math.inf, reason=longer)
+    return replace(row, high=high if high <= RULE.widest * top else math.inf, reasons=longer)
 
 
 def _mean(source: Any, statistic: str, limit: float, confidence: float, evidence: Any) -> SLORow:
@@ -629,34 +587,34 @@ def _mean(source: Any, statistic: str, limit: float, confidence: float, evidence
     below, above = evidence.mean(statistic, confidence) if math.isfinite(high) else (0.0, 0.0)
     # A mean is not below the fastest request.
     bottom = max(ends[0] - below, min(source.bracket("min")[0], ends[0]))
-    row = SLORow(statistic, limit, value, bottom, ends[1] + above, "met", "", unit, low, high)
+    row = SLORow(statistic, limit, value, bottom, ends[1] + above, "met", (), unit, low, high)
     # The middles of buckets are as good as what the buckets resolve.
     narrow = is_resolved(low, high) and not step
     row = _outcome(row, *((value, value) if narrow else ends))
     if row.outcome != "unknown":
-        sure, why = _is_sure_mean(row, evidence, (below, above))
-        row = replace(row, sure=sure, reason=why)
+        sure, reasons = _is_sure_mean(row, evidence, (below, above))
+        row = replace(row, sure=sure, reasons=reasons)
     if sum(_failures(source)):
-        good = f"of the {format_count(source.count)} requests that did not fail"
-        row = replace(row, reason="; ".join(filter(None, [good, row.reason])))
+        row = replace(row, reasons=why("good ones", number=source.count) + row.reasons)
     return row
 
 
-def _is_sure_mean(row: SLORow, evidence: Any, errors: tuple[float, float]) -> tuple[bool, str]:
+def _is_sure_mean(
+    row: SLORow, evidence: Any, errors: tuple[float, float]
+) -> tuple[bool, tuple[Reason, ...]]:
     """Whether the outcome of a mean holds for such traffic, else what would decide."""
     jackknife = evidence.jackknife
-    if why := _too_short(jackknife):
-        return False, why
+    if short := _too_short(jackknife):
+        return False, short
     if row.bounded != row.outcome:
         away, error = abs(row.limit - row.value), errors[row.outcome == "met"]
         times = (error / away) ** 2 if away > 0 else math.inf
         return False, _decides(row, times, jackknife.seconds)
     if row.outcome == "missed" or _is_long(jackknife):
-        return True, ""
+        return True, ()
     spare = (row.limit - row.value) * NANOSECONDS.get(row.unit, 0.0) / 1e9
     stall = math.sqrt(2 * spare * jackknife.seconds)  # who waits for a stall of d waits d / 2
-    text = f"one stall longer than {format_duration(float(f'{stall:.2g}') * 1e9)} would break it"
-    return False, f"{text}; {_decides(row, 1.0, jackknife.seconds)}"
+    return False, why("stall breaks", stall=stall * 1e9) + _decides(row, 1.0, jackknife.seconds)
 
 
 # ------------------------------------------------------------
@@ -1010,11 +968,7 @@ def joint_share(
         if not tops:
             continue
         if not isinstance(data, Samples):
-            reason = (
-                f"{name}: which requests meet all limits is known of single requests only, and the "
-                "file has statistics or counts"
-            )
-            return _unknown("joint", least, reason, "none")
+            return _unknown("joint", least, why("not single requests", series=name), "none")
         judged[name] = data, max(tops, key=lambda row: row[0])[1].in_unit(data.unit)
     if not judged:
         raise InvalidArgumentError("a joint share needs limits of percentiles or of the maximum")
@@ -1061,17 +1015,16 @@ def _joint_row(
     # Failed requests that have no row meet no limit.
     low, high = ((bad.size * end + outside) / total for end in ends)
     share = 1 - (missed + outside) / total
-    met = format_count(total - missed - outside)
-    reason = f"{met} of {format_count(total)} requests meet the limits of {', '.join(judged)}"
+    reasons = why("meet all", met=total - missed - outside, of=total, series=", ".join(judged))
     outcome: Outcome = "met" if share >= least else "missed"
-    row = SLORow("joint", least, share, 1 - high, 1 - low, outcome, reason, "none")
+    row = SLORow("joint", least, share, 1 - high, 1 - low, outcome, reasons, "none")
     if not jackknife.known:
-        return replace(row, reason=f"{reason}; {RULE.blocks} are needed to be sure")
+        return replace(row, reasons=reasons + why("requests needed", number=RULE.blocks))
     if row.bounded != outcome:
         reach = max(row.high - share, share - row.low)
         times = (reach / (share - least)) ** 2 if share != least else math.inf
-        return replace(row, reason=f"{reason}; {_decides(row, times, jackknife.seconds)}")
+        return replace(row, reasons=reasons + _decides(row, times, jackknife.seconds))
     if outcome == "missed" or _is_long(jackknife):
         return replace(row, sure=True)
     decides = _decides(row, 1.0, seconds) if seconds else _NO_TIMES
-    return replace(row, reason=f"{reason}; {decides}")
+    return replace(row, reasons=reasons + decides)

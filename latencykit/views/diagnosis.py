@@ -312,15 +312,13 @@ def _how_sure(result: Diagnosis) -> str:
     if result.corrected_by and probability < VERDICT.likely:
         return ""  # the tool's own statement decides, not what its counts look like
     rest = [
-        f"{EXPLANATIONS[name]} ({_percent(p)})"
+        (name, f"{EXPLANATIONS[name]} ({_percent(p)})")
         for name, p in result.explanations
         if name not in names and p >= TEXT.min_named
     ]
-    rest = sorted(
-        rest[: TEXT.alternatives], key=lambda text: text.startswith(EXPLANATIONS["none of these"])
-    )
+    rest = sorted(rest[: TEXT.alternatives], key=lambda pair: pair[0] == "none of these")
     word = "sure" if result.sure else "likely"
-    left = f"; not excluded: {', '.join(rest)}" if rest else ""
+    left = f"; not excluded: {', '.join(text for _, text in rest)}" if rest else ""
     return f"{word} ({_percent(probability)}){left}"
 
 

@@ -15,7 +15,7 @@ from latencykit.analysis.compare import compare
 from latencykit.analysis.correct import back_filled
 from latencykit.analysis.fan_out import fan_out
 from latencykit.analysis.omission import diagnose
-from latencykit.analysis.slo import SLOResult, for_all_series
+from latencykit.analysis.slo import SLOResult, for_all_series, why
 from latencykit.core.distribution import Distribution
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog
@@ -154,11 +154,11 @@ def checked_limits(slo: Any, series: Sequence[PageSeries]) -> list[SLOResult]:
         rows = stated.check(entry.timed)
         if entry.counted.run.unit_from == "assumed":
             # A limit in time cannot be compared with values whose unit is only assumed.
-            reason = f"the unit of the values is only assumed; {option('unit')} settles it"
+            reasons = why("unit assumed", option=option("unit"))
             rows = SLOResult(
                 row
                 if row.is_share or row.unit == "none"
-                else replace(row, outcome="unknown", reason=reason)
+                else replace(row, outcome="unknown", reasons=reasons)
                 for row in rows
             )
         checked.append(rows)

@@ -4,21 +4,160 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import TYPE_CHECKING, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from latencykit._text import brief_list, esc, format_items, printable, prose
-from latencykit.analysis.slo import SLOResult, cannot_show, passed
-from latencykit.units import NANOSECONDS, format_range
+from latencykit.analysis.slo import SURE, SLOResult, passed
+from latencykit.core.repr_html import listing_html
+from latencykit.units import (
+    NANOSECONDS,
+    format_count,
+    format_duration,
+    format_range,
+    format_value,
+)
 from latencykit.views.markup import badge, section, table
 from latencykit.views.tables import MOST_ROWS, Table
 from latencykit.views.values import number, record_from, value_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from latencykit._typing import JSONObject
     from latencykit.analysis.slo import SLORow
     from latencykit.views.page_series import PageSeries
+
+
+_NO_TIMES = (
+    "the source has no times, so it does not show how requests depend on each other; requests with "
+    "their starts, or an .hlog of the run, would decide"
+)
+SENTENCES = {
+    "text": "{text}",
+    "no requests": "the measurement has no requests",
+    "no count": "the source does not report the number of requests",
+    "no times": _NO_TIMES,
+    "as reported": "as reported",
+    "no interval": f"as reported, without an interval ({_NO_TIMES})",
+    "needs values": "{statistic} needs the values or a histogram, and the source has reported "
+    "numbers only",
+    "not reported": "the source does not report p{percentile:.6g}",
+    "not resolved": "both the value and the limit lie between {low:value} and {high:value}: the "
+    "source resolves no more",
+    "not single requests": "{series}: which requests meet all limits is known of single requests "
+    "only, and the file has statistics or counts",
+    "unit assumed": "the unit of the values is only assumed; {option} settles it",
+    "clock ticks": "times were read from a clock that ticks every {tick:value}",
+    "timeout": "{number:count} requests took {took:value}: if that is a timeout, or the recorder's "
+    "highest value, {statistic} is unknown",
+    "censored": "{number:count} values are known only to be at least {bound:value}",
+    "corrected": "corrected counts are estimates and have no interval",
+    "failed": "{failed:count} of {of:count} requests failed",
+    "among failed": "{failed:count} of {of:count} requests failed, and {statistic} falls among "
+    "them",
+    "failed are slower": "{failed:count} of {of:count} requests failed and count as slower",
+    "failed beyond any limit": "{number:request} failed, and {number:counts} as slower than any "
+    "limit",
+    "failed when": "the source does not show when",
+    "failures unknown": "the number of failed requests is unknown: the source does not report it "
+    "readably",
+    "such traffic fails": "such traffic fails in {low:.3g} to {high:.3g} %",
+    "good ones": "of the {number:count} requests that did not fail",
+    "under way": "{number:request} {number:were} still under way at the end of the run",
+    "meet all": "{met:count} of {of:count} requests meet the limits of {series}",
+    "few above": "{above:count} requests lie above {statistic}; {least} are needed, so "
+    "{needed:count} in all",
+    "few bins": "{blocks} time bins are needed, and the run has {bins}",
+    "bins needed": "{blocks} time bins are needed to be sure",
+    "requests needed": "{number} are needed to be sure",
+    "most beyond": "most requests took longer than the limit",
+    "beyond throughout": "beyond the limit throughout the run",
+    "parts beyond": "{parts} of {of} parts of the run {parts:are} beyond the limit",
+    "only parts beyond": "only {parts} of {of} parts of the run {parts:are} beyond the limit",
+    "parts differ": "the parts of the run differ: a longer run may exceed the limit",
+    "runs differ": "runs differ by {noise:percent} (standard deviation): others may be on the "
+    "other side",
+    "earlier runs": "earlier runs reach {top:value}: a further run within the limit would decide",
+    "stall breaks": "one stall longer than {stall:stall} would break it",
+    "request breaks": "one slower request would break it",
+    "maximum grows": "a maximum grows with the length of a run",
+    "too close": "the value is so close to the limit that no run decides",
+    "too different": "the parts of the run differ too much to state how long a run would decide",
+    "more requests": "{times} times as many requests would decide",
+    "longer decides": "{seconds:length} of such traffic would decide",
+    "longer is surer": "{seconds:length} would decide more",
+}
+"""The sentence of each `Reason`; a fact is shown as its format says."""
+
+
+def _length(seconds: float) -> str:
+    """The length of a run as people write it, rounded up: "90 s", "20 min", "3 h"."""
+    for unit, name in ((3600.0, "h"), (60.0, "min")):
+        if seconds >= 2 * unit:
+            return f"{math.ceil(seconds / unit - 1e-3):,} {name}"
+    if seconds < 1:
+        return format_duration(float(f"{seconds:.1g}") * 1e9)
+    return f"{math.ceil(seconds - 1e-3)} s"
+
+
+_KINDS: dict[str, Callable[[Any], str]] = {
+    "count": format_count,
+    "request": lambda number: format_items(number, "request"),
+    "counts": lambda number: "counts" if number == 1 else "count",
+    "were": lambda number: "was" if number == 1 else "were",
+    "are": lambda number: "is" if number == 1 else "are",
+    "percent": lambda share: f"{100 * share:.3g} %",
+    "stall": lambda length: format_duration(float(f"{length:.2g}")),
+    "length": _length,
+}
+
+
+class _Fact:
+    """A fact within a sentence, in the unit of its row."""
+
+    def __init__(self, value: Any, unit: str) -> None:
+        self._value, self._unit = value, unit
+
+    def __format__(self, kind: str) -> str:
+        if kind == "value":
+            known = math.isfinite(self._value)
+            return format_value(self._value, self._unit) if known else "infinity"
+        return _KINDS[kind](self._value) if kind in _KINDS else format(self._value, kind)
+
+
+def reason_text(row: SLORow) -> str:
+    """Return why an outcome is unknown or not sure, or a remark; empty where there is none."""
+    return "; ".join(
+        SENTENCES[reason.code].format(
+            **{name: _Fact(value, row.unit) for name, value in reason.facts.items()}
+        )
+        for reason in row.reasons
+    )
+
+
+def cannot_show(seconds: float) -> str:
+    """Return what a run of this length cannot show, one line; empty where it is unknown.
+
+    Examples
+    --------
+    >>> cannot_show(300)
+    'a run of 5 min cannot detect events rarer than one per 100 s'
+    """
+    if not (math.isfinite(seconds) and seconds > 0):
+        return ""
+    whole, each = (format_duration(s * 1e9, 2) for s in (seconds, seconds / SURE.rarest_per_run))
+    return f"a run of {whole} cannot detect events rarer than one per {each}"
+
+
+def html_of(result: SLOResult) -> str:
+    """Return a checked SLO as a notebook shows it."""
+    header = ("", "limit", "this run", "outcome", "sure")
+    rows = [
+        (row.statistic, *slo_texts(row)[:2], row.outcome, "yes" if row.sure else "no")
+        for row in result
+    ]
+    reasons = [f"{row.statistic}: {row.reason}" for row in result if row.reason]
+    return listing_html(result.headline, header, rows, reasons)
 
 
 class LimitRecord(TypedDict):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,6 +18,7 @@ from latencykit.errors import InvalidArgumentError
 from latencykit.plot.series import slo_finding, slo_pairs
 from latencykit.views.page_results import checked_limits
 from latencykit.views.page_series import page_series
+from latencykit.views.slo import SENTENCES
 
 MS = 1_000_000
 
@@ -349,3 +352,10 @@ def test_failures_alone_meet_no_limit():
     rows = SLO.parse("99=1s,max=1s,failed=1%").check(data)
     assert [row.outcome for row in rows] == ["missed", "missed", "missed"]
     assert rows[0].reason == "10,000 of 10,000 requests failed, and p99 falls among them"
+
+
+def test_every_reason_has_its_sentence_and_no_sentence_is_left_over():
+    package = Path(lk.__file__).parent
+    texts = "".join(path.read_text("utf-8") for path in package.rglob("*.py"))
+    given = re.findall(r'\bwhy\(\s*"([^"]+)"', texts)
+    assert {*given, "too close", "too different"} == {*SENTENCES}
