@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import latencykit as lk
-from latencykit.analysis.explanations import EXPLANATIONS
-from latencykit.analysis.stall_records import above_half, percentile_lower_bound
+from latencykit.analysis.explanations import EXPLANATIONS, explain_stalls
+from latencykit.analysis.stall_records import StallRecord, above_half, percentile_lower_bound
 from latencykit.core.run import Run
 from latencykit.io.hlog import write_hlog
 from latencykit.simulate.generators import catch_up_loop, closed_loop, fixed, open_loop, paced_loop
@@ -477,3 +477,12 @@ def test_usual_values_may_be_below_what_the_source_resolves(usual: float) -> Non
     assert len(found.stalls) == 1
     listed = [usual, usual, usual, 4e9]
     lk.diagnose(lk.Histogram.from_percentiles([50, 90, 99, 100], listed, 2000), rate=100)
+
+
+@pytest.mark.parametrize("length", [[1.0, 2.0], [2.0, 1.0]])
+def test_of_stalls_that_tell_as_much_the_longest_decides(length: list[float]) -> None:
+    record = StallRecord(
+        length, due=[10.0, 10.0], sent=0.0, missing=10.0, throughout=1.0, partly=0.0, tail=0.0,
+        usual=0.001, rate=10.0, count=1000.0, timed=False,
+    )  # fmt: skip
+    assert length[explain_stalls(record, "generator", None).decisive] == 2.0
