@@ -18,6 +18,7 @@ from latencykit._arrays import Value, as_positions
 from latencykit._records import record
 from latencykit._text import brief_list, option
 from latencykit.analysis.clock_ticks import clock_step
+from latencykit.analysis.omission import diagnose
 from latencykit.core.histogram import Histogram, histogram_of, statistic_of
 from latencykit.core.jackknife import student_quantile
 from latencykit.core.quantiles import (
@@ -339,6 +340,8 @@ class SourceRules:
     near_counts: float = 0.5
     # factor between rates that are other loads
     unlike_rates: float = 1.9
+    # factor between p90, p99 or maxima from which runs are asked whether a stall made one omit some
+    unlike_tails: float = 10.0
 
 
 SOURCE = SourceRules()
@@ -460,7 +463,8 @@ def compare(
                 table[: numbers[0]], table[numbers[0] :], names, confidence=confidence,
                 margin=margin, stamps=stamps, run_noise=run_noise,
             )  # fmt: skip
-    unfair = _unfair(sides[0][0], sides[1][0])
+    omits = _omits((inputs[0][0], inputs[1][0])) if numbers == (1, 1) else ""
+    unfair = _unfair(sides[0][0], sides[1][0], omits)
     warnings = _warnings(sides)
     return replace(result, warnings=warnings, unit=units.pop(), runs=numbers, unfair=unfair)
 
@@ -799,7 +803,7 @@ def differences(
     return tuple(texts)
 
 
-def _unfair(base: Side, new: Side) -> str:
+def _unfair(base: Side, new: Side, omits: str) -> str:
     """The first difference between the sides that explains more than the system does."""
     one, other = base.run, new.run
     rates = [run.rate or run.achieved or 0.0 for run in (one, other)]
@@ -809,12 +813,36 @@ def _unfair(base: Side, new: Side) -> str:
         return f"only the {side} side is corrected for coordinated omission"
     if {one.measure, other.measure} == {"service", "response"}:
         return f"one side measures {one.measure} time, the other {other.measure} time"
+    if omits:
+        return omits
     if all(rates) and not 1 / SOURCE.unlike_rates < rates[0] / rates[1] < SOURCE.unlike_rates:
         first, second = (f"{rate:,.4g}/s" for rate in rates)
         return f"the load differs: {first} and {second}"
     if one.series and other.series and one.series != other.series:
         return f"other operations: {one.series} and {other.series}"
     return ""
+
+
+def _omits(runs: tuple[Any, Any]) -> str:
+    """What one run leaves out and the other has, if their tails are far apart."""
+    known = [
+        [statistic_of(_comparable(data), name) for name in ("p90", "p99", "p100")] for data in runs
+    ]
+    with np.errstate(all="ignore"):
+        apart = np.nanmax(np.abs(np.diff(np.log(known), axis=0)), initial=0.0)
+    if not math.log(SOURCE.unlike_tails) <= apart < math.inf:
+        return ""
+    found = [diagnose(data) for data in runs]
+    omits = [one.verdict == "omits" for one in found]
+    left = found[omits.index(True)].left if any(omits) else None
+    if left is None or all(omits):
+        return ""
+    number, longest = left.length.size, format_duration(left.length.max() * 1e9)
+    stalls = f"a stall of {longest}" if number == 1 else f"{number} stalls of up to {longest}"
+    return (
+        f"{('base', 'new')[omits.index(True)]} omitted {format_count(round(left.omitted.sum()))} "
+        f"requests in {stalls}, so its percentiles are too low: see diagnose"
+    )
 
 
 def _warnings(sides: tuple[list[Side], list[Side]]) -> tuple[str, ...]:

@@ -249,3 +249,15 @@ def test_stamps_too_coarse_for_a_course_leave_what_a_histogram_shows() -> None:
     assert lk.compare(*pair).verdict == "worse"
     assert lk.compare(*(side.histogram() for side in pair)).verdict == "worse"
     assert lk.compare(run(3e6), run(3e6)).verdict == "inconclusive"
+
+
+@pytest.mark.parametrize("other", ["scheduled", "corrected"])
+def test_a_side_that_omitted_requests_is_no_equal(other: str) -> None:
+    logs = DATA.parent.parent / "data"
+    omits = lk.read(logs / "ctrlz-uncorrected.hlog", unit="ns")
+    whole = lk.read(logs / f"ctrlz-{other}.hlog", unit="ns")
+    found = lk.compare(whole, omits).unfair
+    assert found.startswith("new omitted 2,9")
+    assert "requests in a stall of 6 s, so its percentiles are too low" in found
+    assert lk.compare(omits, whole).unfair == found.replace("new", "base")
+    assert not lk.compare(omits, omits).unfair
