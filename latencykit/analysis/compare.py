@@ -18,7 +18,7 @@ from latencykit._arrays import Value, as_positions
 from latencykit._records import record
 from latencykit._text import brief_list, option
 from latencykit.analysis.clock_ticks import clock_step
-from latencykit.analysis.omission import diagnose
+from latencykit.analysis.omission import omission_text
 from latencykit.core.histogram import Histogram, histogram_of, statistic_of
 from latencykit.core.jackknife import student_quantile
 from latencykit.core.quantiles import (
@@ -463,8 +463,9 @@ def compare(
                 table[: numbers[0]], table[numbers[0] :], names, confidence=confidence,
                 margin=margin, stamps=stamps, run_noise=run_noise,
             )  # fmt: skip
-    omits = _omits((inputs[0][0], inputs[1][0])) if numbers == (1, 1) else ""
-    unfair = _unfair(sides[0][0], sides[1][0], omits)
+    ends = sides[0][0], sides[1][0]
+    omits = _omits((inputs[0][0], inputs[1][0]), ends) if numbers == (1, 1) else ""
+    unfair = _unfair(*ends, omits)
     warnings = _warnings(sides)
     return replace(result, warnings=warnings, unit=units.pop(), runs=numbers, unfair=unfair)
 
@@ -823,26 +824,15 @@ def _unfair(base: Side, new: Side, omits: str) -> str:
     return ""
 
 
-def _omits(runs: tuple[Any, Any]) -> str:
+def _omits(runs: tuple[Any, Any], sides: tuple[Side, Side]) -> str:
     """What one run leaves out and the other has, if their tails are far apart."""
-    known = [
-        [statistic_of(_comparable(data), name) for name in ("p90", "p99", "p100")] for data in runs
-    ]
+    known = [[statistic_of(side, name) for name in ("p90", "p99", "p100")] for side in sides]
     with np.errstate(all="ignore"):
         apart = np.nanmax(np.abs(np.diff(np.log(known), axis=0)), initial=0.0)
     if not math.log(SOURCE.unlike_tails) <= apart < math.inf:
         return ""
-    found = [diagnose(data) for data in runs]
-    omits = [one.verdict == "omits" for one in found]
-    left = found[omits.index(True)].left if any(omits) else None
-    if left is None or all(omits):
-        return ""
-    number, longest = left.length.size, format_duration(left.length.max() * 1e9)
-    stalls = f"a stall of {longest}" if number == 1 else f"{number} stalls of up to {longest}"
-    return (
-        f"{('base', 'new')[omits.index(True)]} omitted {format_count(round(left.omitted.sum()))} "
-        f"requests in {stalls}, so its percentiles are too low: see diagnose"
-    )
+    base, new = map(omission_text, runs, sides)
+    return "" if bool(base) == bool(new) else f"base: {base}" if base else f"new: {new}"
 
 
 def _warnings(sides: tuple[list[Side], list[Side]]) -> tuple[str, ...]:

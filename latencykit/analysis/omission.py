@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from latencykit._records import record
+from latencykit._text import format_items
 from latencykit.analysis.correct import on_a_fine_grid
 from latencykit.analysis.diagnosis import Bound, Diagnosis
 from latencykit.analysis.explanations import COMPLETE, explain_stalls
@@ -24,14 +25,14 @@ from latencykit.analysis.stalls import Stalls, Trace, stall_candidates, usual_ra
 from latencykit.analysis.timeouts import suspected_timeout
 from latencykit.core.buckets import HdrBuckets
 from latencykit.core.consistency import contradiction
-from latencykit.core.histogram import STANDARD_PERCENTILES
+from latencykit.core.histogram import STANDARD_PERCENTILES, statistic_of
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.quantiles import poisson_at_least
 from latencykit.core.run import require_data
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
 from latencykit.errors import DataNotAvailableError
-from latencykit.units import NANOSECONDS
+from latencykit.units import NANOSECONDS, format_duration
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -286,6 +287,32 @@ def _listed(facts: Facts, stalls: Stalls, explained: Explained | None) -> Stalls
         stalls = replace(Stalls.none(*stalls.notes), pause=stalls.pause)
     period = period_of(stalls.end, facts.duration or 0.0)
     return replace(stalls, notes=(*stalls.notes, period.words)) if period else stalls
+
+
+def omission_text(
+    data: Samples | HistogramLog | Histogram | Summary, whole: Histogram | Summary
+) -> str:
+    """Return what a run, of which `whole` has the statistics, omitted, in a sentence, or nothing.
+
+    Most runs are too long for their longest request to be a stall that matters: of the requests
+    that were due it can hide no larger share than its own of the time, nor move the mean by more
+    than they would have waited. These are not diagnosed.
+    """
+    scale = NANOSECONDS.get(whole.unit, math.nan) / 1e9
+    longest, mean = (scale * statistic_of(whole, name) for name in ("p100", "mean"))
+    span = data.run.duration or 0.0
+    if isinstance(data, Samples | HistogramLog):
+        span = data.elapsed if isinstance(data, Samples) else data.duration
+    hides = longest >= (1 - VERDICT.max_percentile / 100) * span
+    if not hides and not longest**2 / 2 >= (VERDICT.min_ratio - 1) * mean * span:
+        return ""
+    found = diagnose(data)
+    if found.verdict != "omits" or found.left is None:
+        return ""
+    number, stall = found.left.length.size, format_duration(found.left.length.max() * 1e9)
+    stalls = f"a stall of {stall}" if number == 1 else f"{number} stalls of up to {stall}"
+    omitted = format_items(round(found.left.omitted.sum()), "request")
+    return f"{omitted} were omitted in {stalls}, so the percentiles are too low: see diagnose"
 
 
 # ------------------------------------------------------------

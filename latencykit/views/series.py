@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NotRequired, TypedDict
 import numpy as np
 
 from latencykit.analysis.modes import find_modes
+from latencykit.analysis.omission import omission_text
 from latencykit.analysis.slow_times import incident_of
 from latencykit.analysis.timeouts import suspected_timeout
 from latencykit.core.evidence import Tails, TailsByRequest
@@ -291,6 +292,7 @@ def series_record(
             if isinstance(evidence, Tails) and isinstance(data, Samples | HistogramLog):
                 incident = incident_of(data, evidence)
             shape = _modes(counted, evidence) if incident is None else [incident.text]
+            shape = [text] if (text := omission_text(data, counted)) else shape
             record["findings"] = [*shape, *_findings(data, evidence)]
             if incident is not None:
                 record["incident"] = record_from(
@@ -443,4 +445,5 @@ def _of_summary(
             (row["percentile"] for row in rows if row["supported"]), default=None
         ),
         "supported_up_to": limit,
+        "findings": list(filter(None, [omission_text(summary, summary)])),
     }
