@@ -252,7 +252,7 @@ def test_stamps_too_coarse_for_a_course_leave_what_a_histogram_shows() -> None:
 
 
 @pytest.mark.parametrize("other", ["scheduled", "corrected"])
-def test_a_side_that_omitted_requests_is_no_equal(other: str) -> None:
+def test_a_side_that_omitted_requests_is_named_first(other: str) -> None:
     logs = DATA.parent.parent / "data"
     omits = lk.read(logs / "ctrlz-uncorrected.hlog", unit="ns")
     whole = lk.read(logs / f"ctrlz-{other}.hlog", unit="ns")
