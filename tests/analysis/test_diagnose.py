@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import json
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,12 @@ import pytest
 
 import latencykit as lk
 from latencykit.analysis.explanations import EXPLANATIONS, explain_stalls
-from latencykit.analysis.stall_records import StallRecord, above_half, percentile_lower_bound
+from latencykit.analysis.stall_records import (
+    StallRecord,
+    _overlap_decades,
+    above_half,
+    percentile_lower_bound,
+)
 from latencykit.core.run import Run
 from latencykit.io.hlog import write_hlog
 from latencykit.simulate.generators import catch_up_loop, closed_loop, fixed, open_loop, paced_loop
@@ -486,3 +492,10 @@ def test_of_stalls_that_tell_as_much_the_longest_decides(length: list[float]) ->
         usual=0.001, rate=10.0, count=1000.0, timed=False,
     )  # fmt: skip
     assert length[explain_stalls(record, "generator", None).decisive] == 2.0
+
+
+def test_how_unusual_it_is_that_requests_as_slow_overlap() -> None:
+    """Of 104 s of such requests in 10,000 s, four at once: 100 others, any three of them."""
+    one = np.ones(2)
+    decades = _overlap_decades(104 * one, one, np.array([4.0, 1.0]), 10_000.0)
+    assert decades.tolist() == [pytest.approx(-3 * math.log10(100 / 40_000) - 2), 0.0]

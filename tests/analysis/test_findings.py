@@ -223,3 +223,10 @@ def test_a_mean_far_above_p9999_is_an_alarm(run, tmp_path):
     )
     np.savetxt(path, np.r_[np.full(10_000, 0.001), 0.1])  # above, but with a small part of the time
     assert "is above p99.99" not in run("summary", "--unit", "s", "--notes", path)[1]
+
+
+def test_a_maximum_above_the_last_bucket_is_a_lower_bound() -> None:
+    whole = lk.Histogram.from_buckets([0, 10], [10, 20], [50, 50])
+    beyond = lk.Histogram.from_buckets([0, 10], [10, 20], [50, 50], censored=3, censored_at=20.0)
+    for data, bound in ((whole, False), (beyond, True)):
+        assert series_record("", data)["max_is_lower_bound"] is bound

@@ -471,6 +471,9 @@ def test_a_warm_up_is_found() -> None:
     assert finding.startswith(("the first 1 min", "the first 60 s"))
     (again,) = coincide(run.to_log("1s")).findings
     assert again.split(" (")[0] == finding.split(" (")[0]
+    late = np.where(start > 570, 3 * took, took)  # as slow at its end
+    again = lk.Samples(start=start * 1e9, duration=late)
+    assert not any("warm-up" in text for text in coincide(again).findings)
 
 
 def test_requests_after_idle_times_are_found() -> None:
