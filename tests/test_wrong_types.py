@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -69,6 +71,27 @@ def test_every_function_is_in_the_table():
     named = {name.partition(".")[0].partition(" ")[0] for name in CALLS}
     public = {name for name in lk.__all__ if name[0].islower()}
     assert public - named == {"assert_latency", "formats", "limits", "simulate"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "write",
+        "fan_out",
+        "sequential",
+        "correct",
+        "retime",
+        "find_stalls",
+        "diagnose",
+        "compare",
+        "explain",
+        "SLO.check",
+    ],
+)
+def test_what_takes_data_says_how_a_file_or_a_frame_becomes_it(name):
+    for kind, way in (("str", "path"), ("frame", "frame, column=..., unit='ms'")):
+        with pytest.raises(lk.InvalidArgumentError, match=re.escape(f"; lk.read({way}) makes it")):
+            CALLS[name](WRONG[kind])
 
 
 @pytest.mark.slow

@@ -258,6 +258,7 @@ def find_stalls(data: Samples | HistogramLog) -> pd.DataFrame:
     >>> stalls[["start", "end", "duration", "missing"]].round(2).values.tolist()
     [[4.0, 6.0, 2.0, 199.0]]
     """
+    require_data(data, "find_stalls")
     return stalls_of(data).to_frame()
 
 

@@ -902,11 +902,7 @@ def histogram_of(data: Any, purpose: str) -> Histogram:
             f"{name}: {purpose} needs the full distribution, but this source contains only "
             f"{seen}; read an output with samples or a histogram"
         )
-    if not hasattr(data, "histogram"):
-        raise InvalidArgumentError(
-            f"{purpose} takes data from lk.read (a log, samples, a histogram), "
-            f"not {type(data).__name__}"
-        )
+    require_data(data, purpose)
     counted: Histogram = data.histogram()
     if not counted.count + counted.censored:
         raise DataNotAvailableError(f"{name}: nothing was counted; was the range too narrow?")

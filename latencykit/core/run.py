@@ -7,6 +7,7 @@ import dataclasses
 import re
 from contextvars import ContextVar
 from dataclasses import field
+from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 from latencykit._limits import in_force
@@ -212,10 +213,11 @@ def require_data(data: object, name: str) -> None:
     """Raise where an argument is not data: only a data type carries a run."""
     if not isinstance(getattr(data, "run", None), Run):
         frame = hasattr(data, "iloc") or hasattr(data, "to_pandas")
+        given = "frame, column=..., unit='ms'" if frame else "path"
         raise InvalidArgumentError(
             f"{name} takes data from lk.read (a log, samples, a histogram or a summary), "
             f"not {type(data).__name__}"
-            + ("; lk.read(frame, column=..., unit='ms') makes it" if frame else "")
+            + (f"; lk.read({given}) makes it" if frame or isinstance(data, str | PathLike) else "")
         )
 
 
