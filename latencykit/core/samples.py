@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
@@ -910,3 +911,17 @@ def _outcome_codes(outcome: ArrayLike) -> NDArray[np.int8]:
             f"an outcome must be one of {', '.join(OUTCOMES)}; not {unknown[0]!r}"
         )
     return np.array([OUTCOMES.index(name) for name in names], np.int8)[words.codes]
+
+
+def clock_step(samples: Samples) -> float:
+    """Return the step of a clock so coarse that several requests share a stamp, seconds; else 0."""
+    assert samples.start is not None
+    sent = np.asarray(samples.start)
+    stamped = (sent, sent + np.asarray(samples.duration, np.int64))
+    step = max(float(np.gcd.reduce(at - at[0])) for at in stamped)
+    return step / 1e9 if step * sent.size > 2.0 * float(np.ptp(sent)) else 0.0
+
+
+def in_steps(length: float, step: float) -> float:
+    """Return a length that has as many stamps of a clock wherever it begins, at least the given."""
+    return math.ceil(length / step - 1e-6) * step if step else length

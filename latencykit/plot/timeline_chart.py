@@ -15,7 +15,7 @@ from latencykit._records import record
 from latencykit._text import plain
 from latencykit.core.histogram_log import HistogramLog, interval_series
 from latencykit.core.quantiles import is_resolved
-from latencykit.core.samples import Samples
+from latencykit.core.samples import Samples, clock_step, in_steps
 from latencykit.errors import DataNotAvailableError
 from latencykit.plot.axes import (
     DecadeLocator,
@@ -138,13 +138,14 @@ def as_log(label: str, data: object) -> HistogramLog:
     """Return the data type as a log of intervals.
 
     Samples are counted into some hundreds of intervals of a round length, each with about a
-    hundred requests or more.
+    hundred requests or more, and with as many of the clock's steps.
     """
     log = data
     if isinstance(data, Samples) and data.start is not None and len(data):
         span = data.elapsed
         length = min(max(span / 300, 100 * span / len(data)), span / 20)
-        log = data.to_log(next((step for step in _NICE if step >= length), _NICE[-1]))
+        length = next((step for step in _NICE if step >= length), _NICE[-1])
+        log = data.to_log(in_steps(length, clock_step(data)))
     if not isinstance(log, HistogramLog):
         raise DataNotAvailableError(
             f"{label}{': ' if label else ''}this source has no times, so it has no timeline; "
@@ -156,6 +157,11 @@ def as_log(label: str, data: object) -> HistogramLog:
             "was the range too narrow?"
         )
     return log
+
+
+def _until(data: object) -> float:
+    """When a measurement ended, as far as its clock tells."""
+    return data.elapsed if isinstance(data, Samples) and not clock_step(data) else np.inf
 
 
 def intervals_of(
@@ -398,8 +404,7 @@ def timeline(
     single, many = len(logs) == 1, len(logs) > FEW
     chosen = sorted(percentiles, reverse=True)[: None if single else 1]
     timed = {
-        label: intervals_of(part, chosen, getattr(series[label], "elapsed", np.inf))
-        for label, part in logs.items()
+        label: intervals_of(part, chosen, _until(series[label])) for label, part in logs.items()
     }
     first = next(iter(timed.values()))
     columns = int(max(160, ax.get_window_extent().width / ax.figure.dpi * 100 / 1.4))

@@ -13,7 +13,7 @@ from latencykit.errors import DataNotAvailableError
 from latencykit.plot.label_layout import EndLabels
 from latencykit.plot.timeline_chart import as_log, envelope, failures, intervals_of
 from latencykit.units import format_value
-from latencykit.views.page_data import page_bins
+from latencykit.views.page_data import page_bins, started
 from tests.conftest import log_of_values
 from tests.plot.conftest import assert_tidy, drawn, log_of, words_of
 
@@ -31,6 +31,22 @@ def test_each_interval_is_a_step_and_a_gap_is_a_gap(ax, raw):
     assert np.isnan(y).any()
     assert not np.isfinite(y[(x > 7.5) & (x < 11.5)]).any()
     assert np.nanmin(y) > 0
+
+
+@pytest.mark.parametrize("step", [1, 7])
+def test_a_coarse_clock_leaves_no_gaps(step):
+    rng = np.random.default_rng(1)
+    start = np.sort(rng.uniform(0, 119, 24_000)) * 1e9
+    duration = np.rint(1e3 * rng.lognormal(-4, 0.6, 24_000)).astype(np.int64) * 10**6
+    end = (start / 1e9 // step).astype(np.int64) * step * 10**9
+    samples = lk.Samples(start=end - duration, duration=duration)
+    for log in (as_log("", samples), started(samples)):
+        count = np.array([part.count for part in log])
+        assert count[1:-1].min() > 0.7 * np.median(count)
+        assert count.max() < 1.3 * np.median(count)
+    figure = drawn(plot.timeline, samples)
+    (strip,) = figure.axes[0].child_axes
+    assert np.nanmax(lines_of(strip)["rate"].get_ydata()) < 280
 
 
 def test_values_are_the_logs_own():
