@@ -59,6 +59,8 @@ PRIORS = {
     "generator": (1, 1, 1, 0.3, 0.003, 0.001, 0.001, 1),
     # known to send on a schedule
     "open-loop generator": (1, 1, 0.01, 0.01, 0.003, 0.001, 0.001, 1),
+    # and to time each request from it
+    "scheduled generator": (1, 1, 1e-4, 1e-4, 0.003, 0.001, 0.001, 1),
     # requests or intervals of unknown origin: a load generator as often as a server
     "unlabelled": (1, 1, 1, 0.3, 0.03, 0.03, 0.001, 1),
     # a server's own record of its users

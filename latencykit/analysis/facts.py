@@ -231,6 +231,8 @@ class Facts:
         run = self.run
         if self.waits:
             return "waiting generator"
+        if run.loop == "open" and self.corrected_by == "schedule":
+            return "scheduled generator"
         if run.loop == "open":  # timed from the send, although it was due before: may catch up
             sent = isinstance(self.data, Samples) and self.data.intended is not None
             late = sent and run.measure == "service"

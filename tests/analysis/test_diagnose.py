@@ -467,6 +467,18 @@ def test_a_few_percentiles_show_that_an_open_loop_recorded_its_stall(tmp_path, s
     assert "all of them are recorded" in str(found)
 
 
+@pytest.mark.parametrize("stall", [3, 5, 7])
+def test_a_tool_that_times_from_the_schedule_recorded_the_stall_that_ended_its_run(stall):
+    ended = open_loop(
+        Server("1ms", servers=8, stalls=[Stall(9, stall)]), fixed(100, 12), duration=12
+    )
+    reported = {p: float(ended.percentile(p)) for p in (50, 90, 95, 99)}
+    stats = {"max": float(ended.histogram().max), "mean": float(ended.histogram().mean)}
+    run = Run(tool="vegeta", loop="open", measure="response", corrected="schedule", rate=100.0,
+              duration=max(12.0, 9 + stall))  # fmt: skip
+    assert lk.diagnose(lk.Summary(stats, reported, 1200, "ns", run)).verdict == "clean"
+
+
 def test_what_a_tool_states_needs_no_probability():
     found = lk.diagnose(measured("open").to_log("1s").with_run(corrected="tool"))
     assert found.verdict == "clean"
