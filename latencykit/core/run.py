@@ -24,6 +24,7 @@ Loop = Literal["open", "paced", "closed", "unknown"]
 Measure = Literal["service", "response", "unknown"]
 Corrected = Literal["none", "tool", "schedule", "us", "unknown"]
 UnitFrom = Literal["file", "format", "option", "assumed"]
+Code = Literal["doubt", "unit", "begin"]
 
 CONTRADICTS = "contradicts"
 """In the note on reported numbers that cannot be true together."""
@@ -38,16 +39,18 @@ class Note(str):
     """A note that something depends on, by its code; its text is for people alone.
 
     Code ``doubt``: it concerns all numbers of a series (what could not be read, an unlikely unit);
-    ``unit``: the unit is assumed, which headings say.
+    ``unit``: the unit is assumed, which headings say; ``begin``: the report leaves out the first
+    `value` seconds.
     """
 
-    __slots__ = ("code",)
-    code: Literal["doubt", "unit"]
+    __slots__ = ("code", "value")
+    code: Code
+    value: float
 
-    def __new__(cls, text: str, code: Literal["doubt", "unit"] = "doubt") -> Self:
+    def __new__(cls, text: str, code: Code = "doubt", value: float = 0.0) -> Self:
         """Return the text with its code."""
         note = super().__new__(cls, text)
-        note.code = code
+        note.code, note.value = code, value
         return note
 
 

@@ -28,6 +28,7 @@ from latencykit._records import record
 from latencykit._text import printable, without_login
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.repr_html import listing_html
+from latencykit.core.run import Note
 from latencykit.core.summary import Summary
 from latencykit.ctrlz.client import PORTS, loopback
 from latencykit.ctrlz.freeze import Freezer, stat_of
@@ -893,13 +894,9 @@ def _machine() -> dict[str, object]:
     }
 
 
-_LEFT_OUT = re.compile(r"the first ([\d.]+) s\b.* not among the values")
-
-
 def _skipped(data: Data) -> float:
     """Return the seconds at the start that the report leaves out, as its reader notes."""
-    matches = (_LEFT_OUT.search(text) for text in data.run.notes)
-    return max((float(match[1]) for match in matches if match), default=0.0)
+    return max((note.value for note in data.run.notes if isinstance(note, Note)), default=0.0)
 
 
 def _load(plan: Plan, observed: Observed) -> float:

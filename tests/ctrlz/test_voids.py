@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import latencykit as lk
+from latencykit.core.run import Note
 from latencykit.ctrlz.run import Observed, Plan, _judged
 from latencykit.ctrlz.verdict import FrozenSpan, Waiting, scheduled_truth
 
@@ -195,9 +196,7 @@ def test_a_stall_shorter_than_the_interval_of_a_connection_acquits_nobody() -> N
 
 def test_what_the_tool_leaves_out_is_not_expected() -> None:
     """wrk2 calibrates for 10 s, and forgets what it measured meanwhile."""
-    run = lk.Run(
-        tool="wrk2", notes=("the first 10 s, in which wrk2 calibrates, are not among the values",)
-    )
+    run = lk.Run(tool="wrk2", notes=(Note("the first 10 s are left out", "begin", 10.0),))
     long = replace(SEEN, stall=FrozenSpan(13.0, 17.0), elapsed=30.0, requests=6000)
     response = scheduled_truth(FrozenSpan(3.0, 7.0), 20.0, rate=200.0, base=1.2 * MS).with_run(
         notes=run.notes, tool="wrk2"

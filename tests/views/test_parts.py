@@ -41,5 +41,6 @@ def test_what_touches_all_numbers_comes_before_what_the_numbers_say(run, tmp_pat
     assert '"findings": []' not in record
     last = run("summary", path, "--lenient")[1].splitlines()[-1]
     assert last == "1 corrupt line was skipped"
-    merged = Run(notes=("a",)).with_notes(pickle.loads(pickle.dumps(Note("b", "unit"))))
+    merged = Run(notes=("a",)).with_notes(pickle.loads(pickle.dumps(Note("b", "unit", 3.0))))
     assert [*map(code_of, merged.notes)] == ["", "unit"]
+    assert merged.notes[1].value == 3.0

@@ -156,9 +156,9 @@ def _spectra(part: Section) -> dict[str, Data]:
             "wrk2 counts timeouts apart, yet keeps the times of those that were answered after all"
         )
     if "Thread calibration:" in part.text and run.duration and run.duration > _CALIBRATION:
-        run = run.replace(duration=round(run.duration - _CALIBRATION, 6)).with_notes(
-            "the first 10 s, in which wrk2 calibrates, are not among the values"
-        )
+        text = "the first 10 s, in which wrk2 calibrates, are not among the values"
+        run = run.replace(duration=round(run.duration - _CALIBRATION, 6))
+        run = run.with_notes(Note(text, "begin", _CALIBRATION))
     series: dict[str, Data] = {}
     for title, end in blocks(part.text, _SPECTRUM):
         kind = "corrected" if title[1] == "Recorded" else "uncorrected"
