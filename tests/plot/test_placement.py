@@ -82,3 +82,10 @@ def test_positions_are_moved_apart_in_order_and_stay_inside():
     assert (np.diff(placed) >= 6.0 - 1e-9).all()
     assert placed.min() >= 0
     assert placed.max() <= 100 + 1e-9
+
+
+def test_a_label_stands_where_it_is_wanted_above_a_flat_line():
+    line = np.column_stack([np.arange(1000.0), np.full(1000, 100.0)])
+    corners, costs = along(line, (50.0, 10.0), (0.0, 0.0, 1000.0, 200.0), at=0.7)
+    x, y = corners[costs.argmin()].tolist()
+    assert (abs(x - 0.7 * 950) <= 950 / 96, y) == (True, 104.0)
