@@ -1,6 +1,7 @@
 """How well `diagnose` judges: textbook freezes, loops without a freeze, rare ends of runs, ranges, and what carries it.
 
-``python -m tests.benchmarks.omission`` prints the tables; ``--first 1000`` takes seeds that nothing was tuned on (tuned on: 0 to 99),
+``python -m tests.benchmarks.omission`` prints the tables, how often it is wrong where worlds are as common as the priors say, and
+the processor time of the textbook's cells and of a day's log; ``--first 1000`` takes seeds that nothing was tuned on (tuned on: 0 to 99),
 ``--ablate`` turns off one mechanism at a time and prints how many findings change. The worlds are those of
 `tests.benchmarks.truth_diagnosis` and the textbook's.
 """
@@ -8,6 +9,7 @@
 from __future__ import annotations
 
 import argparse
+import time
 from collections import Counter
 from contextlib import contextmanager
 from dataclasses import replace
@@ -46,6 +48,7 @@ LAWS: dict[str, worlds.Service] = {
     "exponential": worlds.BROAD["exponential"], "gamma (4)": worlds.BROAD["gamma (4)"], "Weibull 0.5": worlds.BROAD["Weibull 0.5"],
 }  # fmt: skip
 NUMBERS = (1, 2, 3, 4, 5, 6, 16, 50, 200)
+VERDICTS = ("omits", "clean", "no stall", "service times", "unknown")
 FORMS = (
     "samples",
     "log 0.1 s",
@@ -176,13 +179,13 @@ GROUPS: tuple[Callable[[range], Iterator[Case]], ...] = (
 
 
 def judged(cases: Iterable[Case]) -> dict[tuple[str, str], Counter[str]]:
-    """Verdicts by row and form; ``sure`` counts those that are sure."""
+    """Verdicts by row and form, and which of them are sure."""
     counts: dict[tuple[str, str], Counter[str]] = {}
     for row, form, data, stated in cases:
         found = lk.diagnose(data, **stated)
         cell = counts.setdefault((row, form), Counter())
         cell[found.verdict] += 1
-        cell["sure"] += found.verdict == "omits" and bool(found.sure)
+        cell[f"sure {found.verdict}"] += bool(found.sure)
     return counts
 
 
@@ -243,7 +246,7 @@ def service_times(seeds: range) -> str:
 
 def table(counts: dict[tuple[str, str], Counter[str]]) -> str:
     """Markdown: verdicts by row and form."""
-    names = ("omits", "clean", "no stall", "service times", "unknown")
+    names = VERDICTS
     lines = [
         f"| world | form | runs | {' | '.join(names)} | sure of `omits` |",
         "|---|---|--:|" + "--:|" * (len(names) + 1),
@@ -254,8 +257,65 @@ def table(counts: dict[tuple[str, str], Counter[str]]) -> str:
             f"{cell[name]} ({100 * cell[name] / total:.1f} %)" if cell[name] else ""
             for name in names
         )
-        lines.append(f"| {row} | {form} | {total} | {cells} | {cell['sure'] or ''} |")
+        lines.append(f"| {row} | {form} | {total} | {cells} | {cell['sure omits'] or ''} |")
     return "\n".join(lines)
+
+
+WORLDS = {
+    "recorded": ("honest, ordinary",), "isolated": ("no freeze, N 3 to 6", "no freeze, other N"),
+    "waits": ("frozen once", "frozen three times", "frozen at the end"),
+    "paused": ("honest, rare: deploy, one slow request", "honest, rare: lull, one slow request"),
+    "node taken out": ("honest, rare: taken out by a balancer",),
+    "clock step": ("honest, rare: clock set forward", "honest, rare: clock set forward, one in flight"),
+}  # fmt: skip
+"""Rows by the explanation that is true of them."""
+
+
+def weighted(counts: dict[tuple[str, str], Counter[str]]) -> str:
+    """How often runs that omit nothing are accused, and what is sure is wrong, each world as common as its prior."""
+    lines = [
+        "| source | form | wrongly accused | sure of `omits`, `clean` | of these wrong |",
+        "|---|---|--:|--:|--:|",
+    ]
+    for source in ("unlabelled", "generator"):
+        prior = dict(zip(explanations.EXPLANATIONS, explanations.PRIORS[source], strict=True))
+        for form in FORMS[:3]:
+            accused = honest = sure = wrong = 0.0
+            for name, rows in WORLDS.items():
+                cells = [counts[row, form] for row in rows if (row, form) in counts]
+                share = prior[name] / max(len(cells), 1)
+                for cell in cells:
+                    total = sum(cell[verdict] for verdict in VERDICTS)
+                    parts = {
+                        verdict: cell[f"sure {verdict}"] / total for verdict in ("omits", "clean")
+                    }
+                    false = "clean" if name == "waits" else "omits"
+                    sure += share * sum(parts.values())
+                    wrong += share * parts[false]
+                    honest += share * (name != "waits")
+                    accused += share * (name != "waits") * cell["omits"] / total
+            lines.append(
+                f"| {source} | {form} | {accused / honest:.2%} | {sure / (honest + prior['waits']):.0%} | {wrong / sure:.1%} |"
+            )
+    return "\n".join(lines)
+
+
+def processor_time() -> str:
+    """Seconds that the textbook's samples and logs take, and a log of a day."""
+    cells = [
+        case[2]
+        for case in textbook(range(0))
+        if case[1] != "histogram" and case[0] == "textbook: as simulated"
+    ]
+    server = simulate.Server(simulate.lognormal("2ms", 0.5), stalls=[simulate.Stall(40_000, 20)])
+    day = simulate.open_loop(server, simulate.fixed(20, "24h")).to_log("1s")
+    seconds = []
+    for several in (cells, [day]):
+        begin = time.process_time()
+        for data in several:
+            lk.diagnose(data)
+        seconds.append(time.process_time() - begin)
+    return f"processor time: {len(cells)} cells of the textbook {seconds[0]:.2f} s, the log of a day {seconds[1]:.2f} s"
 
 
 # ---------------------------------------------------------------- ablation
@@ -357,8 +417,12 @@ def main() -> None:
     if given.ablate:
         print(ablation(seeds))
         return
+    every: dict[tuple[str, str], Counter[str]] = {}
     for group in GROUPS:
-        print(f"### {group.__doc__}\n\n{table(judged(group(seeds)))}\n", flush=True)
+        counts = judged(group(seeds))
+        every |= counts
+        print(f"### {group.__doc__}\n\n{table(counts)}\n", flush=True)
+    print(f"### {weighted.__doc__}\n\n{weighted(every)}\n\n{processor_time()}\n", flush=True)
     print(service_times(seeds))
 
 
