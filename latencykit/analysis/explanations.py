@@ -5,9 +5,9 @@ explanation     sent      missing afterwards  slow all of it  in part   besides
 ==============  ========  ==================  ==============  ========  ===========================
 recorded        all due   none                a fifth         the rest  evenly spread, or cut off
 isolated        all due   none                any             few       or a closed loop, by chance
-waits           ≤ 1½ C    all                 C, ≤ half       few       sends resume with replies
-catches up      ≤ 1½ C    none                C, ≤ half       few       the same
-paused          ≤ 1½ C    any                 Poisson(L)      few       ends with its slow reply
+waits           ≤ 1½ C    all                 C               few       sends resume with replies
+catches up      ≤ 1½ C    none                C               few       the same
+paused          ≤ 1½ C    any                 Poisson(L)      few
 node taken out  any       any                 any             few       soon in the stall
 clock step      ≤ 1½ C    any                 Poisson(L)      few       time is recorded
 ==============  ========  ==================  ==============  ========  ===========================
@@ -81,8 +81,6 @@ class ModelRules:
     part_of_waiting: float = 0.15
     # the same where buckets, not starts, say which were slow for a part
     part_of_waiting_untimed: float = 0.6
-    # of those due: at most as many are connections that waited
-    max_waiting: float = 0.5
     # connections: as many at least were frozen where others sent on
     min_frozen: float = 2.0
     # of those due: slow requests that delayed no others, and how many more
@@ -98,8 +96,6 @@ class ModelRules:
     users_scheduled: float = 0.02
     # and that a load generator does not
     generator_unscheduled: float = 0.3
-    # probability that a pause and the one slow reply end together for one cause
-    together: float = 0.1
     # decades against a clock where no time is known
     untimed_decades: float = 1.0
     # decades: a tail is not spread evenly up to the longest
@@ -198,7 +194,6 @@ def _predictions(
     by_chance = rules.part_of_waiting if s.timed else rules.part_of_waiting_untimed
     chance_part = (rules.part_of_due if s.timed else 0.0) * s.due + by_chance * s.throughout + 0.5
     few_partly = at_most(s.partly, chance_part)
-    few_partly += at_most(s.throughout, rules.max_waiting * s.due + 1)
     back = np.abs(s.missing) <= rules.caught_up * np.maximum(s.due - s.sent, 1.0)
     never = np.where(back & s.timed, -rules.burst_decades, 0.0)
     later = np.where(~back & s.timed, -rules.burst_decades, 0.0)
@@ -209,8 +204,6 @@ def _predictions(
     usual = max(s.in_flight, TINY)
     flight = poisson_at_least(np.rint(s.throughout), usual) / max(-math.expm1(-usual), TINY)
     in_flight = np.log10(np.maximum(flight, 10**-RECORD.max_decades))
-    ends = np.clip(np.maximum(s.resumed, s.interval) / s.length, TINY, 1.0)
-    together = np.maximum(np.log10(ends), math.log10(rules.together))
     last = np.maximum((s.throughout + s.blur) / max(s.count, rules.min_count), s.last)
     cut_off = np.where(s.ended, np.log10(np.clip(last, TINY, 1.0)), -np.inf)
     low, high = rules.recorded_part
@@ -249,7 +242,7 @@ def _predictions(
         "catches up": waiting | {"requests missing": later},
         "paused": {
             "requests sent": none_sent, "slow in part": few_partly, "in flight": in_flight,
-            "schedule": users, "sends resume": together,
+            "schedule": users,
         },
         "node taken out": {
             "slow in part": few_partly, "schedule": users, "sent before": np.maximum(soon, -1.0),
