@@ -313,7 +313,7 @@ def omission_text(
     number, stall = found.left.length.size, format_duration(found.left.length.max() * 1e9)
     stalls = f"a stall of {stall}" if number == 1 else f"{number} stalls of up to {stall}"
     omitted = format_items(round(found.left.omitted.sum()), "request")
-    return f"{omitted} were omitted in {stalls}, so the percentiles are too low: see diagnose"
+    return f"{omitted} were omitted in {stalls}, so percentiles and mean are too low: see diagnose"
 
 
 # ------------------------------------------------------------

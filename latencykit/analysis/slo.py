@@ -12,6 +12,7 @@ import numpy as np
 from latencykit._records import record
 from latencykit._text import option
 from latencykit.analysis.clock_ticks import clock_step
+from latencykit.analysis.omission import omission_text
 from latencykit.analysis.timeouts import suspected_timeout
 from latencykit.core.buckets import EdgeBuckets
 from latencykit.core.consistency import contradiction
@@ -283,6 +284,13 @@ def check_limit(
     return _mean(source, statistic, limit, confidence, evidence)
 
 
+def _omitting(row: SLORow, text: str) -> SLORow:
+    """A row of a run that omitted requests; those would all have been slow, but none slower."""
+    if row.outcome != "met" or row.statistic in ("failed", "max"):
+        return row
+    return replace(row, sure=False, reasons=why("omitted", text=text) + row.reasons)
+
+
 def with_history(row: SLORow, history: RunVerdict) -> SLORow:
     """Return a row whose outcome is sure where other runs of the system have it, too.
 
@@ -292,7 +300,8 @@ def with_history(row: SLORow, history: RunVerdict) -> SLORow:
     band. Shares, unknown outcomes, and a maximum beyond the limit remain as they are.
     """
     lasting = row.statistic == "max" and row.outcome == "missed"
-    if row.is_share or row.outcome == "unknown" or lasting or math.isinf(row.value):
+    omits = any(reason.code == "omitted" for reason in row.reasons)
+    if row.is_share or row.outcome == "unknown" or lasting or omits or math.isinf(row.value):
         return row
     noise = min(history.noise, SURE.most_run_noise)
     down, up = (
@@ -587,7 +596,8 @@ def _mean(source: Any, statistic: str, limit: float, confidence: float, evidence
     below, above = evidence.mean(statistic, confidence) if math.isfinite(high) else (0.0, 0.0)
     # A mean is not below the fastest request.
     bottom = max(ends[0] - below, min(source.bracket("min")[0], ends[0]))
-    row = SLORow(statistic, limit, value, bottom, ends[1] + above, "met", (), unit, low, high)
+    top = ends[1] + above if ends[1] + above <= RULE.widest * value else math.inf
+    row = SLORow(statistic, limit, value, bottom, top, "met", (), unit, low, high)
     # The middles of buckets are as good as what the buckets resolve.
     narrow = is_resolved(low, high) and not step
     row = _outcome(row, *((value, value) if narrow else ends))
@@ -843,7 +853,12 @@ class SLO:
         counted = evidence.whole if evidence else source
         assert isinstance(counted, Histogram | Summary | Distribution)
         limits = [(limit.statistic, limit.in_unit(counted.unit)) for limit in self.limits]
-        return SLOResult(check_limit(counted, *limit, confidence, evidence) for limit in limits)
+        rows = [check_limit(counted, *limit, confidence, evidence) for limit in limits]
+        if not isinstance(counted, Distribution):
+            data = counted if isinstance(source, Evidence | Distribution) else source
+            if text := omission_text(data, counted):
+                rows = [_omitting(row, text) for row in rows]
+        return SLOResult(rows)
 
     def staircase(self) -> tuple[Floats, Floats]:
         """Return the corners of the limits on percentiles, for drawing.

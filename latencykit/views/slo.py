@@ -34,6 +34,7 @@ _NO_TIMES = (
 )
 SENTENCES = {
     "text": "{text}",
+    "omitted": "{text}",
     "no requests": "the measurement has no requests",
     "no count": "the source does not report the number of requests",
     "no times": _NO_TIMES,

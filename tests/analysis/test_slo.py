@@ -16,6 +16,7 @@ from latencykit.core.run import Run
 from latencykit.core.summary import Summary
 from latencykit.errors import InvalidArgumentError
 from latencykit.plot.series import slo_finding, slo_pairs
+from latencykit.simulate import Server, Stall, paced_loop
 from latencykit.views.page_results import checked_limits
 from latencykit.views.page_series import page_series
 from latencykit.views.slo import SENTENCES
@@ -352,6 +353,25 @@ def test_failures_alone_meet_no_limit():
     rows = SLO.parse("99=1s,max=1s,failed=1%").check(data)
     assert [row.outcome for row in rows] == ["missed", "missed", "missed"]
     assert rows[0].reason == "10,000 of 10,000 requests failed, and p99 falls among them"
+
+
+@pytest.mark.parametrize("form", ["samples", "log", "histogram"])
+def test_what_was_omitted_would_have_been_slow(form: str) -> None:
+    frozen = paced_loop(
+        Server("1ms", stalls=[Stall(100, 20)]), rate=100, duration=300, connections=1
+    )
+    whole = {"samples": frozen, "log": frozen.to_log("1s"), "histogram": frozen.histogram()}[form]
+    rows = SLO.parse("p90=2ms,p99=2ms,p50=0.5ms,max=30s,failed=1%").check(
+        whole.with_run(loop="paced", connections=1, rate=100.0, duration=300.0)
+    )
+    by = {row.statistic: row for row in rows}
+    for name in ("p90", "p99"):
+        assert (by[name].outcome, by[name].sure) == ("met", False)
+        assert "requests were omitted in a stall of 20 s" in by[name].reason
+    assert by["p50"].outcome == "missed"
+    assert not any("omitted" in by[name].reason for name in ("p50", "max", "failed"))
+    quiet = paced_loop(Server("1ms"), rate=100, duration=300, connections=1)
+    assert all(row.sure for row in SLO.parse("p90=2ms,p99=2ms").check(quiet.to_log("1s")))
 
 
 def test_every_reason_has_its_sentence_and_no_sentence_is_left_over():
