@@ -5,8 +5,8 @@ explanation     sent      missing afterwards  slow all of it  in part   besides
 ==============  ========  ==================  ==============  ========  ===========================
 recorded        all due   none                a fifth         the rest  evenly spread, or cut off
 isolated        all due   none                any             few       or a closed loop, by chance
-waits           ≤ 1½ C    all                 C               few       sends resume with replies
-catches up      ≤ 1½ C    none                C               few       the same
+waits           ≤ 1½ C    all                 C, ≤ half       few       sends resume with replies
+catches up      ≤ 1½ C    none                C, ≤ half       few       the same
 paused          ≤ 1½ C    any                 Poisson(L)      few
 node taken out  any       any                 any             few       soon in the stall
 clock step      ≤ 1½ C    any                 Poisson(L)      few       time is recorded
@@ -81,6 +81,8 @@ class ModelRules:
     part_of_waiting: float = 0.15
     # the same where buckets, not starts, say which were slow for a part
     part_of_waiting_untimed: float = 0.6
+    # of those due: at most as many are connections that waited
+    max_waiting: float = 0.5
     # connections: as many at least were frozen where others sent on
     min_frozen: float = 2.0
     # of those due: slow requests that delayed no others, and how many more
@@ -194,6 +196,7 @@ def _predictions(
     by_chance = rules.part_of_waiting if s.timed else rules.part_of_waiting_untimed
     chance_part = (rules.part_of_due if s.timed else 0.0) * s.due + by_chance * s.throughout + 0.5
     few_partly = at_most(s.partly, chance_part)
+    few_partly += at_most(s.throughout, rules.max_waiting * s.due + 1)
     back = np.abs(s.missing) <= rules.caught_up * np.maximum(s.due - s.sent, 1.0)
     never = np.where(back & s.timed, -rules.burst_decades, 0.0)
     later = np.where(~back & s.timed, -rules.burst_decades, 0.0)

@@ -347,7 +347,7 @@ def mechanisms() -> dict[str, tuple[Any, str, Any]]:
         "none of these": {"none_decades": 99.0}, "evenness": {"even_decades": 0.0}, "burst after a stall": {"burst_decades": 0.0},
         "sends resume": {"max_late_decades": 0.0},
         "users look scheduled": {"users_scheduled": 1.0}, "generators that do not": {"generator_unscheduled": 1.0},
-        "further stalls": {"further_decades": 0.0},
+        "further stalls": {"further_decades": 0.0}, "at most half waited": {"max_waiting": 9.0},
     }  # fmt: skip
     rules = {
         name: (explanations, "MODEL", replace(explanations.MODEL, **change))
