@@ -192,7 +192,7 @@ class Hedged:
     survival: Floats  # probability of a latency above each value
 
 
-def hedged(high: Floats, above: Floats, delay: float) -> Hedged:
+def hedged(high: Floats, above: Floats, delay: float, shared: float = 0.0) -> Hedged:
     """Return the latency of the first answer of two if a second request is sent after `delay`.
 
     It is min(X, d + Y), whose survival function is S(t) before d and S(t) S(t − d) from there on.
@@ -202,10 +202,15 @@ def hedged(high: Floats, above: Floats, delay: float) -> Hedged:
         raise InvalidArgumentError(
             f"a hedge cannot be sent {delay} after its request; the delay must be 0 or more"
         )
+    if not 0 <= shared <= 1:
+        raise InvalidArgumentError(
+            f"the shared part of slowness must be between 0 and 1, not {shared}"
+        )
     values = np.unique(np.concatenate((high, high + delay, [delay])))
     first, second = _at(high, above, values), _at(high, above, values - delay)
-    both = first * np.where(values < delay, 1.0, second)
-    return Hedged(delay, float(_at(high, above, np.array([delay]))[0]), values, both)
+    later = np.where(values < delay, 1.0, second)
+    together = first * ((1 - shared) * later + shared)
+    return Hedged(delay, float(_at(high, above, np.array([delay]))[0]), values, together)
 
 
 def hedged_by_interval(

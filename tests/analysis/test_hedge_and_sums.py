@@ -76,3 +76,5 @@ def test_limits() -> None:
         sum_of([])
     with pytest.raises(InvalidArgumentError):
         hedged(np.array([1.0]), np.array([0.0]), -1.0)
+    with pytest.raises(InvalidArgumentError):
+        hedged(np.array([1.0]), np.array([0.0]), 1.0, shared=2.0)
