@@ -54,35 +54,35 @@ def test_the_publishing_workflow_pins_its_actions() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("junk", ["junk", "", "other sums"])
+@pytest.mark.parametrize("junk", ["junk", "", "other counts"])
 def test_a_compiler_that_produces_junk_is_noticed(
     junk: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fake = tmp_path / "bin" / "cc"
     fake.parent.mkdir()
     wrong = (
-        """sed 's/] + (uint64_t)counts/] - (uint64_t)counts/' "$last" >"$out.c"\n"""
+        """sed 's/done += entries;/done += entries + 1;/' "$last" >"$out.c"\n"""
         """/usr/bin/cc -shared -fPIC -o "$out" "$out.c"\n"""
     )
     fake.write_text(
         '#!/bin/sh\nfor last; do [ "$before" = -o ] && out=$last; before=$last; done\n'
-        + (wrong if junk == "other sums" else f"printf '{junk}' >\"$out\"\n")
+        + (wrong if junk == "other counts" else f"printf '{junk}' >\"$out\"\n")
     )  # fmt: skip
     fake.chmod(0o755)
-    if junk == "other sums" and not Path("/usr/bin/cc").exists():
+    if junk == "other counts" and not Path("/usr/bin/cc").exists():
         pytest.skip("no C compiler")
     build = runpy.run_path(str(ROOT / "hatch_build.py"))
     monkeypatch.setenv("CC", str(fake))
     monkeypatch.setenv(
-        "PATH", f"{fake.parent}:/bin" if junk != "other sums" else os.environ["PATH"]
+        "PATH", f"{fake.parent}:/bin" if junk != "other counts" else os.environ["PATH"]
     )
     library = tmp_path / "out" / "_kernel.so"
     monkeypatch.setitem(build["_compile"].__globals__, "shutil", _only(fake))
     problem = build["_compile"](ROOT / "latencykit/core/kernel.c", library, [])
     assert problem
     assert not library.exists()
-    if junk == "other sums":
-        assert "other sums" in problem
+    if junk == "other counts":
+        assert "other counts" in problem
 
 
 def _only(compiler: Path) -> Any:
