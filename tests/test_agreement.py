@@ -88,6 +88,8 @@ def agree(run: Run, path: Path, page: Path, read: dict[str, Any]) -> set[str]:
         answered.add("diagnose")
         stalls = any(row["cause"] == "one stall" for row in known.get(one["name"], {}).values())
         assert not (stalls and one["verdict"] == "no stall"), one["name"]
+        said = any("requests were omitted" in text for text in findings.get(one["name"], []))
+        assert said == (one["verdict"] == "omits") or one["name"] not in findings, one["name"]
         if one["name"] in read:
             listed_alike(one, read[one["name"]])
     for one in asked(run, "explain", path):

@@ -340,8 +340,6 @@ class SourceRules:
     near_counts: float = 0.5
     # factor between rates that are other loads
     unlike_rates: float = 1.9
-    # factor between p90, p99 or maxima from which runs are asked whether a stall made one omit some
-    unlike_tails: float = 10.0
 
 
 SOURCE = SourceRules()
@@ -452,7 +450,7 @@ def compare(
             )
             if percentiles is None and {"p50", "p99"} <= set(names):
                 tails = _tails([*runs[0], *runs[1]])
-                if tails.all():
+                if tails is not None:
                     names, table = [*names, TAIL], np.column_stack((table, tails))
             stamps = [
                 [data.run.start if (epoch := getattr(data, "epoch", None)) is None else epoch / 1e9
@@ -575,13 +573,14 @@ def nothing_in_common(base: Sequence[Data], new: Sequence[Data]) -> str | None:
     return f"nothing can be compared: {' and '.join(words)}; read outputs that keep the samples"
 
 
-def _tails(runs: Sequence[Any]) -> Floats:
+def _tails(runs: Sequence[Any]) -> Floats | None:
     """The mean above p95 over p50 in the typical part of each run, or in whole runs without times.
 
     Which runs have stalls, and how many, moves every statistic of whole runs; few parts have one.
+    Reported percentiles have no such mean, and there is no ratio to a p50 of zero.
     """
     if any(isinstance(data, Summary) for data in runs):
-        return np.zeros(1)
+        return None
     known = [evidence_of(data) for data in runs]
     blocks = [one.jackknife for one in known if one.jackknife is not None]
     parts = min(RUNS.parts, *(one.bins for one in blocks),
@@ -591,12 +590,9 @@ def _tails(runs: Sequence[Any]) -> Floats:
         values = [one.of_blocks(percentiles, parts) for one in blocks]
     else:
         values = [np.atleast_2d(one.whole.percentile(percentiles)) for one in known]
-    above = (each[:, 1:].mean(axis=1) for each in values)
-    with np.errstate(divide="ignore", invalid="ignore"):  # a clock may read zero
-        ratios = np.array(
-            [np.median(top / each[:, 0]) for top, each in zip(above, values, strict=True)]
-        )
-    return np.where(np.isfinite(ratios), ratios, 0.0)
+    if any((each[:, 0] <= 0).any() for each in values):
+        return None
+    return np.array([float(np.median(v[:, 1:].mean(axis=1) / v[:, 0])) for v in values])
 
 
 def _of_summaries(
@@ -825,12 +821,7 @@ def _unfair(base: Side, new: Side, omits: str) -> str:
 
 
 def _omits(runs: tuple[Any, Any], sides: tuple[Side, Side]) -> str:
-    """What one run leaves out and the other has, if their tails are far apart."""
-    known = [[statistic_of(side, name) for name in ("p90", "p99", "p100")] for side in sides]
-    with np.errstate(all="ignore"):
-        apart = np.nanmax(np.abs(np.diff(np.log(known), axis=0)), initial=0.0)
-    if not math.log(SOURCE.unlike_tails) <= apart < math.inf:
-        return ""
+    """What one run leaves out and the other has, or had no stall to leave it out in."""
     base, new = map(omission_text, runs, sides)
     return "" if bool(base) == bool(new) else f"base: {base}" if base else f"new: {new}"
 

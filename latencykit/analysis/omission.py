@@ -270,7 +270,8 @@ def stalls_of(data: Samples | HistogramLog) -> Stalls:
             "start times"
         )
     facts = facts_of(data)
-    return _listed(facts, *_judged(facts)[::2])
+    stalls, _, explained = _judged(facts)
+    return _listed(facts, stalls, explained)
 
 
 def _judged(facts: Facts) -> tuple[Stalls, StallRecord | None, Explained | None]:

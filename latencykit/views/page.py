@@ -84,12 +84,12 @@ def page_html(
     limit = byte_count(page_size)
     diagnosed = as_raw(diagnose_series(page_series(named, limit), diagnosis))
     series = with_short_names(
-        [*(entry.series for entry in diagnosed), *corrected_series(diagnosed, limit)]
+        [*(entry.series for entry in diagnosed), *corrected_series(diagnosed)]
     )
     # Close-ups of the spans, the first ones, as far as they take a quarter of the page.
     details, spare = [], limit / 4
     for start, end in stall_spans(diagnosed):
-        detail = finer({entry.name: entry.over_time or entry.data for entry in series}, start, end)
+        detail = finer({entry.name: entry.data for entry in series}, start, end)
         spare -= len(script_json(detail))
         if spare < 0:
             break

@@ -12,7 +12,6 @@ import numpy as np
 from latencykit._records import record
 from latencykit._text import format_items, option
 from latencykit.analysis.compare import compare
-from latencykit.analysis.correct import back_filled
 from latencykit.analysis.fan_out import fan_out
 from latencykit.analysis.omission import diagnose
 from latencykit.analysis.slo import SLOResult, for_all_series, why
@@ -23,8 +22,7 @@ from latencykit.core.quantiles import Doubt
 from latencykit.core.samples import Samples
 from latencykit.errors import DataNotAvailableError, InvalidArgumentError, LatencyKitError
 from latencykit.views.fan_out import PageFanOut
-from latencykit.views.page_data import page_bins
-from latencykit.views.page_series import PAGE_SIZE, PageSeries, finest, most_slots
+from latencykit.views.page_series import PageSeries, finest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -102,24 +100,14 @@ def _too_large(series: PageSeries) -> bool:
     return min(most, counted.count) > _COUNTS
 
 
-def corrected_series(
-    diagnosed: Sequence[DiagnosedSeries], page_size: int = PAGE_SIZE
-) -> list[PageSeries]:
-    """Return the corrected series of those that omit, over time where back-filling keeps it."""
+def corrected_series(diagnosed: Sequence[DiagnosedSeries]) -> list[PageSeries]:
+    """Return the corrected series of those that omit, of the whole run as `diagnose` has it."""
     shadows: list[PageSeries] = []
     for entry in diagnosed:
         own, diagnosis = entry.series, entry.diagnosis
         if diagnosis is None or diagnosis.verdict != "omits" or diagnosis.corrected is None:
             continue
-        corrected, interval = diagnosis.corrected, diagnosis.expected_interval
-        data, slots, log = corrected, None, None
-        if (
-            diagnosis.method == "backfill"
-            and interval is not None
-            and isinstance(own.data, HistogramLog)
-        ):
-            log = back_filled(own.data, interval)
-            slots, data = page_bins(log, *most_slots(len(diagnosed), page_size))
+        corrected = diagnosis.corrected
         # A colour that no other series has, and a marker beside several.
         taken = {other.series.look[0] for other in diagnosed} | {
             shadow.look[0] for shadow in shadows
@@ -133,7 +121,7 @@ def corrected_series(
         stalls = format_items(max(1, len(diagnosis.detected_stalls)), "stall")
         supplied = Doubt(start, 100.0, stalls)
         name = f"{own.name}, corrected"
-        shadows.append(PageSeries(name, data, corrected, slots, look, True, supplied, log))
+        shadows.append(PageSeries(name, corrected, corrected, None, look, True, supplied))
     return shadows
 
 

@@ -74,8 +74,6 @@ class PageSeries:
         Derived from another one (corrected): a curve and numbers, but no timeline of its own.
     supplied : Doubt, optional
         The percentiles that a correction supplies, and what it is derived from.
-    over_time : HistogramLog, optional
-        What a corrected series' slots are made of.
     short, label : str
         The name for tables and legends, and the one beside a curve; distinct on a page.
     """
@@ -87,7 +85,6 @@ class PageSeries:
     look: tuple[str, str]
     shadow: bool = False
     supplied: Doubt | None = None
-    over_time: HistogramLog | None = None
     short: str = ""
     label: str = ""
 

@@ -159,7 +159,8 @@ class SeriesRecord(TypedDict):
     """The independent events that the tail is based on."""
     incident: IncidentRecord | None
     findings: list[str]
-    """The incident; signs that numbers may mislead: drift, timeouts, averages, repeated counts."""
+    """What was omitted, else the incident, else modes; signs that numbers may mislead: drift,
+    timeouts, averages, repeated counts."""
     run: RunRecord
     notes: list[str]
     intervals: NotRequired[Sequence[IntervalRecord]]
@@ -291,8 +292,10 @@ def series_record(
             incident = None
             if isinstance(evidence, Tails) and isinstance(data, Samples | HistogramLog):
                 incident = incident_of(data, evidence)
-            shape = _modes(counted, evidence) if incident is None else [incident.text]
-            shape = [text] if (text := omission_text(data, counted)) else shape
+            if omitted := omission_text(data, counted):
+                shape = [omitted]
+            else:
+                shape = _modes(counted, evidence) if incident is None else [incident.text]
             record["findings"] = [*shape, *_findings(data, evidence)]
             if incident is not None:
                 record["incident"] = record_from(

@@ -117,6 +117,9 @@ def test_what_omits_is_red_its_stall_is_shaded_and_the_corrected_curve_stands_be
     measured, corrected = model["series"]
     assert (measured["cls"], corrected["cls"]) == ("raw", "c0")
     assert corrected["shadow"]
+    found = lk.diagnose(raw.to_unit("ns")).corrected  # one estimate, not a second one over time
+    assert corrected["curve"]["count"] == found.count
+    assert "packed" not in corrected
     assert "band" not in corrected
     ((begin, end),) = corrected["curve"]["doubts"]
     assert 50 < begin < 65  # beyond, the stall supplies it

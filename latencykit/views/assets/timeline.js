@@ -100,7 +100,7 @@ export function drawTimeline(page) {
   page.find("stall-key").hidden = !page.model.stalls.length;
   const labels = [];
   shown.forEach((one, k) => {
-    const found = overTime(one.data), y = scaleOf(laneOf(plot, k, shown.length));
+    const found = overTime(one.data), lane = laneOf(plot, k, shown.length), y = scaleOf(lane);
     const lines = single ? ONE : [[100, "", `${one.cls} faint`], [99, one.label, one.cls]];
     for (const [percentile, text, cls] of lines) {
       const rows = found[percentile], sure = rows.map((row) => (row && (row.resolved || row.open) ? row.value : null));
@@ -112,8 +112,9 @@ export function drawTimeline(page) {
           const value = sure[slotAt(one.data, time)];
           return Number.isFinite(value) ? y.to(value) : null;
         });
-      const last = lastInView(one.data, rows, x, timed.length > 1);
-      if (text && last >= 0) labels.push({ text, y: y.to(rows[last].value), cls });
+      const last = lanes ? -1 : lastInView(one.data, rows, x, timed.length > 1);
+      if (text && lanes) labels.push({ text, y: (lane.top + lane.bottom) / 2, cls }); // a shorter run has its name, too
+      else if (text && last >= 0) labels.push({ text, y: y.to(rows[last].value), cls });
     }
   });
   if (lanes || labels.length <= (box.narrow ? 4 : 16)) endLabels(root, labels, plot);
