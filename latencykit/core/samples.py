@@ -913,7 +913,7 @@ def _outcome_codes(outcome: ArrayLike) -> NDArray[np.int8]:
     return np.array([OUTCOMES.index(name) for name in names], np.int8)[words.codes]
 
 
-def clock_step(samples: Samples) -> float:
+def stamp_step(samples: Samples) -> float:
     """Return the step of a clock so coarse that several requests share a stamp, seconds; else 0."""
     assert samples.start is not None
     sent = np.asarray(samples.start)

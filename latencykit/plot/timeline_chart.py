@@ -15,7 +15,7 @@ from latencykit._records import record
 from latencykit._text import plain
 from latencykit.core.histogram_log import HistogramLog, interval_series
 from latencykit.core.quantiles import is_resolved
-from latencykit.core.samples import Samples, clock_step, in_steps
+from latencykit.core.samples import Samples, stamp_step, in_steps
 from latencykit.errors import DataNotAvailableError
 from latencykit.plot.axes import (
     DecadeLocator,
@@ -145,7 +145,7 @@ def as_log(label: str, data: object) -> HistogramLog:
         span = data.elapsed
         length = min(max(span / 300, 100 * span / len(data)), span / 20)
         length = next((step for step in _NICE if step >= length), _NICE[-1])
-        log = data.to_log(in_steps(length, clock_step(data)))
+        log = data.to_log(in_steps(length, stamp_step(data)))
     if not isinstance(log, HistogramLog):
         raise DataNotAvailableError(
             f"{label}{': ' if label else ''}this source has no times, so it has no timeline; "
@@ -161,7 +161,7 @@ def as_log(label: str, data: object) -> HistogramLog:
 
 def _until(data: object) -> float:
     """When a measurement ended, as far as its clock tells."""
-    return data.elapsed if isinstance(data, Samples) and not clock_step(data) else np.inf
+    return data.elapsed if isinstance(data, Samples) and not stamp_step(data) else np.inf
 
 
 def intervals_of(

@@ -28,7 +28,7 @@ from latencykit.core.histogram_log import (
     slot_edges,
     slot_numbers,
 )
-from latencykit.core.samples import clock_step, in_steps
+from latencykit.core.samples import stamp_step, in_steps
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -158,7 +158,7 @@ def started(samples: Samples, most: int = MOST) -> HistogramLog:
     offset, good, buckets = samples.offsets, samples.good, HdrBuckets(3)
     span = float(np.ptp(offset))
     width = nice_width(min(max(span / (most - 2), 100 * span / len(samples)), span / 20))
-    width = in_steps(width, clock_step(samples))
+    width = in_steps(width, stamp_step(samples))
     slot = slot_numbers(offset, width)  # failed requests have their place in time, too
     first = int(slot.min())
     size = int(slot.max()) + 1 - first
