@@ -577,7 +577,7 @@ def _tails(runs: Sequence[Any]) -> Floats | None:
     """The mean above p95 over p50 in the typical part of each run, or in whole runs without times.
 
     Which runs have stalls, and how many, moves every statistic of whole runs; few parts have one.
-    Reported percentiles have no such mean, and there is no ratio to a p50 of zero.
+    None for reported percentiles, which have no such mean, and where a p50 is zero.
     """
     if any(isinstance(data, Summary) for data in runs):
         return None

@@ -15,7 +15,7 @@ from latencykit._records import record
 from latencykit._text import plain
 from latencykit.core.histogram_log import HistogramLog, interval_series
 from latencykit.core.quantiles import is_resolved
-from latencykit.core.samples import Samples, stamp_step, in_steps
+from latencykit.core.samples import Samples, in_steps, stamp_step
 from latencykit.errors import DataNotAvailableError
 from latencykit.plot.axes import (
     DecadeLocator,

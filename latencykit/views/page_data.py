@@ -28,7 +28,7 @@ from latencykit.core.histogram_log import (
     slot_edges,
     slot_numbers,
 )
-from latencykit.core.samples import stamp_step, in_steps
+from latencykit.core.samples import in_steps, stamp_step
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
