@@ -25,6 +25,7 @@ from latencykit.errors import (
     CorruptInputError,
     InputTooLargeError,
     InvalidArgumentError,
+    LatencyKitError,
     MissingInputError,
     MissingPackageError,
 )
@@ -148,8 +149,6 @@ def _codec(kind: str) -> tuple[Callable[[], Any], tuple[type[Exception], ...]]:
         import bz2
 
         make = bz2.BZ2Decompressor
-    elif kind == _UTF_16:
-        make = _Utf16
     else:
         try:
             import zstandard
@@ -160,161 +159,149 @@ def _codec(kind: str) -> tuple[Callable[[], Any], tuple[type[Exception], ...]]:
     return make, tuple(errors)
 
 
-class _Utf16:
-    """Text of UTF-16 as UTF-8, by the methods of a decompressor."""
+def _unpacked(kind: str, source: Source, raw: IO[bytes]) -> Iterator[bytes]:
+    """Yield the decompressed bytes of a source's stream, as far as they go."""
+    make, errors = _codec(kind)
+    size = 0
+    try:
+        for piece in (_messages if kind == _MESSAGES else _members)(kind, source, raw, make):
+            size += len(piece)
+            source.afford(size)
+            yield piece
+    except LatencyKitError:
+        raise
+    except errors as error:
+        if re.search(r"(?i)memory (?:usage )?limit|too much memory", str(error)):
+            raise InputTooLargeError(
+                f"{source.shown}: the {kind} stream looks back on more than "
+                f"{in_force().window:,} bytes; --limit window=SIZE (lk.limits) allows more"
+            ) from None
+        raise _corrupt(source, f"the compressed stream is corrupt ({error})") from None
 
-    eof, unused_data = False, b""
 
-    def __init__(self) -> None:
-        self._decoder = codecs.getincrementaldecoder("utf-16")("replace")
+def _corrupt(source: Source, reason: str) -> CorruptInputError:
+    return source.corrupt(None, reason, "", "decompress it by hand and see")
 
-    def decompress(self, piece: bytes, _: int = 0) -> bytes:
-        """Return a piece as UTF-8, as far as its characters are complete."""
-        return self._decoder.decode(piece).encode("utf-8", "replace")
+
+def _members(kind: str, source: Source, raw: IO[bytes], make: Callable[[], Any]) -> Iterator[bytes]:
+    """Yield the pieces of compressed members, one behind the other."""
+    size, most = (_ZSTD_PIECE, ()) if kind == "zstd" else (_PIECE, (_LARGEST,))
+    decoder, piece, full = make(), b"", False
+    while True:
+        if decoder.eof:
+            piece, full = decoder.unused_data.lstrip(b"\0"), False
+            while len(piece) < 6 and (more := raw.read(_PIECE)):
+                piece = (piece + more).lstrip(b"\0")
+            if not piece or piece[1:4] == _SKIPPABLE:
+                return
+            if compression(piece) != kind:
+                raise _corrupt(source, "other bytes follow the end of the compressed stream")
+            decoder = make()
+        elif not full and not (piece := piece or raw.read(size)):
+            source.cut = True
+            return
+        ready = decoder.decompress(piece, *most)
+        # whether the decoder may have more without more input
+        piece, full = (
+            getattr(decoder, "unconsumed_tail", b""),
+            bool(most) and len(ready) >= _LARGEST,
+        )
+        yield ready
+
+
+def _messages(_: str, source: Source, raw: IO[bytes], make: Callable[[], Any]) -> Iterator[bytes]:
+    """Yield decompressed messages: JSON as a line, others with their length before them."""
+    most = in_force().line
+    while begin := raw.read(4):
+        size = int.from_bytes(begin, "big")
+        frame = raw.read(min(size, most))
+        if len(begin) < 4 or len(frame) < size:
+            source.cut = True
+            return
+        decoder, message = make(), b""
+        for at in range(0, size, _ZSTD_PIECE):
+            message += decoder.decompress(frame[at : at + _ZSTD_PIECE])
+            if len(message) > most:
+                raise _corrupt(source, f"a compressed message has more than {most:,} bytes")
+        if size and not decoder.eof:
+            raise _corrupt(source, "the compressed stream is corrupt (a message ends early)")
+        is_json = message.lstrip()[:1] in (b"{", b"[")
+        if message:
+            yield message + b"\n" if is_json else len(message).to_bytes(4, "big") + message
+
+
+def _utf_8(raw: IO[bytes]) -> Iterator[bytes]:
+    """Yield text of UTF-16 as UTF-8."""
+    decoder = codecs.getincrementaldecoder("utf-16")("replace")
+    while piece := raw.read(_PIECE):
+        yield decoder.decode(piece).encode("utf-8", "replace")
+
+
+def _bare_lines(
+    prefix: str, pasted: tuple[tuple[re.Pattern[bytes], bytes], ...], raw: IO[bytes]
+) -> Iterator[bytes]:
+    """Yield whole lines without what stands before each of them, and what was pasted with them."""
+    if prefix:
+        pasted = (*pasted, (re.compile(rf"^(?:{prefix})".encode(), re.MULTILINE), b""))
+    rest, longest, ended = b"", in_force().line, False
+    while not ended:
+        piece = raw.read(_PIECE)
+        ended, text = not piece, rest + piece
+        # the splitting into lines refuses one that is too long
+        end = len(text) if ended or len(rest) > longest else text.rfind(b"\n") + 1
+        lines, rest = text[:end], text[end:]
+        for pattern, instead in pasted:
+            lines = pattern.sub(instead, lines)
+        yield lines
 
 
 class _Pieces(io.RawIOBase):
-    """A stream that comes in pieces."""
+    """What a function makes of a stream, piece by piece; going back begins anew."""
 
-    _ready = b""  # what is not yet given out
+    def __init__(self, raw: IO[bytes], pieces_of: Callable[[IO[bytes]], Iterator[bytes]]) -> None:
+        self._raw, self._pieces_of = raw, pieces_of
+        self._begin()
 
-    def _more(self) -> bool:
-        """Put the next piece into `_ready`, if it has any bytes; False at the end."""
-        raise NotImplementedError
+    def _begin(self) -> None:
+        self._pieces, self._ready, self._at = self._pieces_of(self._raw), b"", 0
 
     def readable(self) -> bool:
         """Return True."""
         return True
 
+    def seekable(self) -> bool:
+        """Return True: forwards by reading, backwards by beginning anew."""
+        return True
+
     def readinto(self, buffer: Any) -> int:
         """Fill a buffer; 0 at the end."""
         while not self._ready:
-            if not self._more():
+            if (piece := next(self._pieces, None)) is None:
                 return 0
+            self._ready = piece
         size = min(len(self._ready), len(buffer))
         buffer[:size], self._ready = self._ready[:size], self._ready[size:]
-        return size
-
-
-class Unpacked(_Pieces):
-    """The decompressed bytes of a source's stream."""
-
-    def __init__(self, raw: IO[bytes], kind: str, source: Source) -> None:
-        self._raw, self._kind, self._source = raw, kind, source
-        self._new_decoder, self._errors = _codec(kind)
-        self._decoder: Any = None
-        self._held = b""  # compressed, not yet decoded
-        self._full = False  # whether the decoder may have more without more input
-        self._begin(b"")
-        self._at = 0
-
-    def seekable(self) -> bool:
-        """Return True: forwards by decoding, backwards by beginning anew."""
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """Fill a buffer; 0 at the end."""
-        size = super().readinto(buffer)
         self._at += size
-        self._source.afford(self._at)
         return size
-
-    def _more(self) -> bool:
-        """Decode the next piece into `_ready`; False at the end."""
-        if self._kind == _MESSAGES:
-            return self._next_message()
-        if self._decoder.eof:
-            rest = self._decoder.unused_data.lstrip(b"\0")
-            while len(rest) < 6 and (more := self._raw.read(_PIECE)):
-                rest = (rest + more).lstrip(b"\0")
-            if not rest or rest[1:4] == _SKIPPABLE:
-                return False
-            if compression(rest) != self._kind:
-                raise self._corrupt("other bytes follow the end of the compressed stream")
-            self._begin(rest)
-            return True
-        piece = self._held or getattr(self._decoder, "unconsumed_tail", b"")
-        if not piece and not self._full:
-            piece = self._raw.read(_ZSTD_PIECE if self._kind == "zstd" else _PIECE)
-            if not piece:
-                self._source.cut |= self._kind != _UTF_16
-                return False
-        self._held = b""
-        try:
-            self._ready = (
-                self._decoder.decompress(piece)
-                if self._kind == "zstd"
-                else self._decoder.decompress(piece, _LARGEST)
-            )
-        except self._errors as error:
-            raise self._broken(error) from None
-        self._full = self._kind != "zstd" and len(self._ready) >= _LARGEST
-        return True
-
-    def _next_message(self) -> bool:
-        """Decompress the next message: JSON as a line, others with their length before them."""
-        begin, most = self._raw.read(4), in_force().line
-        size = int.from_bytes(begin, "big")
-        frame = self._raw.read(min(size, most))
-        if len(begin) == 4 and not size:
-            return True
-        if len(begin) < 4 or len(frame) < size:
-            if begin:
-                self._source.cut = True
-            return False
-        self._decoder, pieces, length = self._new_decoder(), [], 0
-        try:
-            for at in range(0, size, _ZSTD_PIECE):
-                pieces.append(self._decoder.decompress(frame[at : at + _ZSTD_PIECE]))
-                length += len(pieces[-1])
-                if length > most:
-                    raise self._corrupt(f"a compressed message has more than {most:,} bytes")
-        except self._errors as error:
-            raise self._broken(error) from None
-        if not self._decoder.eof:
-            raise self._corrupt("the compressed stream is corrupt (a message ends early)")
-        message = b"".join(pieces)
-        if not message:
-            return True
-        is_json = message.lstrip()[:1] in (b"{", b"[")
-        self._ready = message + b"\n" if is_json else len(message).to_bytes(4, "big") + message
-        return True
-
-    def _broken(self, error: Exception) -> Exception:
-        """The error of a stream that a decoder refused."""
-        if re.search(r"(?i)memory (?:usage )?limit|too much memory", str(error)):
-            return InputTooLargeError(
-                f"{self._source.shown}: the {self._kind} stream looks back on more than "
-                f"{in_force().window:,} bytes; --limit window=SIZE (lk.limits) allows more"
-            )
-        return self._corrupt(f"the compressed stream is corrupt ({error})")
-
-    def _corrupt(self, reason: str) -> CorruptInputError:
-        return self._source.corrupt(None, reason, "", "decompress it by hand and see")
-
-    def _begin(self, held: bytes) -> None:
-        self._decoder = self._new_decoder()
-        self._held, self._ready, self._full = held, b"", False
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         """Go to a place counted from the beginning, or from here."""
-        target = offset if whence == io.SEEK_SET else self._at + offset
         if whence == io.SEEK_END:
             raise io.UnsupportedOperation("the end of a compressed stream is not known")
+        target = offset if whence == io.SEEK_SET else self._at + offset
         if target < self._at:
             self._raw.seek(0)
-            self._begin(b"")
-            self._at = 0
+            self._begin()
         while self._at < target and self.read(min(_LARGEST, target - self._at)):
             pass
         return self._at
 
     def tell(self) -> int:
-        """Return the place in the decompressed bytes."""
+        """Return the place in what was made of the stream."""
         return self._at
 
     def close(self) -> None:
-        """Close the compressed stream, too."""
+        """Close the stream, too."""
         self._raw.close()
         super().close()
 
@@ -556,9 +543,10 @@ class Source:
             raw.seek(0)
             stream: Any = raw
             if kind is not None:
-                stream = io.BufferedReader(Unpacked(raw, kind, self), 1 << 17)
+                decode = _utf_8 if kind == _UTF_16 else partial(_unpacked, kind, self)
+                stream = io.BufferedReader(_Pieces(raw, decode), 1 << 17)
             if self.prefix or self.pasted:
-                lines = _BareLines(stream, self.prefix, self.pasted)
+                lines = _Pieces(stream, partial(_bare_lines, self.prefix, self.pasted))
                 stream = io.BufferedReader(lines, 1 << 17)
             for _ in range(self.above):
                 stream.readline()
@@ -692,36 +680,6 @@ _PASTED = (
 )
 """A byte order mark, colours, fixed blanks, blanks at ends of lines, fences, prompts."""
 _COMMAND = (re.compile(rb"(?m)(?:^[$\xe2\x9d\xaf]{1,3}|" + _PROMPT + rb") [^\n]*"), b"")
-
-
-class _BareLines(_Pieces):
-    """A stream of lines without what stands before each of them, and what was pasted with them."""
-
-    def __init__(
-        self, stream: IO[bytes], prefix: str, pasted: tuple[tuple[re.Pattern[bytes], bytes], ...]
-    ) -> None:
-        self._stream, self._rest = stream, b""
-        self._left_out = pasted
-        if prefix:
-            pattern = re.compile(rf"^(?:{prefix})".encode(), re.MULTILINE)
-            self._left_out = (*pasted, (pattern, b""))
-
-    def _more(self) -> bool:
-        """Read on, whole lines at a time; False at the end."""
-        piece = self._stream.read(_PIECE)
-        lines, end, rest = (self._rest + piece).rpartition(b"\n")
-        self._ready = lines + end if piece else rest
-        for pattern, instead in self._left_out:
-            self._ready = pattern.sub(instead, self._ready)
-        self._rest = rest if piece else b""
-        if len(self._rest) > in_force().line:  # the splitting into lines refuses it
-            self._ready, self._rest = self._ready + self._rest, b""
-        return bool(piece or self._ready)
-
-    def close(self) -> None:
-        """Close the stream of the file, too."""
-        self._stream.close()
-        super().close()
 
 
 class SeveralDocuments(Exception):  # noqa: N818 - no error: each is read on its own
