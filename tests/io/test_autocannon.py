@@ -91,16 +91,6 @@ def test_status_codes_are_not_percentiles(read_text):
     assert (h.percentile(99.9), h.max, h.count) == (24e6, 38e6, 1888)
 
 
-def test_without_l_and_without_errors(read_text):
-    text = plain(TABLES)
-    begin, end = text.index("┌────────────┬"), text.index("1888 2xx")
-    h = read_text(
-        text[:begin] + text[end:].replace("1888 2xx responses, 944 non 2xx responses\n", "")
-    )["out.txt"]
-    assert (h.count, h.percentile(97.5), h.run.failed) == (2832, 9e6, 0)
-    assert any("distribution" in note for note in h.run.notes)
-
-
 def test_nothing_was_answered(read_text):
     text = plain(TABLES).replace("1888 2xx responses, 944", "0 2xx responses, 12")
     found = read_text(text + "0 errors (0 timeouts)\n")["out.txt"]

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
-from latencykit.errors import CorruptInputError
 from latencykit.io.reading import read_source
 from latencykit.io.source import ReadOptions, Source
 
@@ -40,24 +37,3 @@ def test_the_file_beside_it_tells_who_corrected(tmp_path):
     )
     assert (run("alone.txt").corrected, run("alone.txt").loop) == ("unknown", "unknown")
     assert any("without a rate" in note for note in run("alone.txt").notes)
-
-
-@pytest.mark.parametrize(
-    ("cut", "count"), [(TEXT[:-30], 1000), (TEXT[:-8], 1000), (TEXT[:-1], 1000)]
-)
-def test_a_cut_file_is_read_up_to_there(read_text, cut, count):
-    h = read_text(cut)["out.txt"]
-    assert h.count + h.censored == count
-    assert (h.max, any("truncated" in note for note in h.run.notes)) in (
-        (41.5e6, False),
-        (40e6, True),
-    )
-
-
-def test_a_corrupt_row_is_named(read_text):
-    broken = TEXT.replace("0.900000    0.9", "0.900000    x.9")
-    with pytest.raises(CorruptInputError, match=r"out\.txt:5: .*ascending"):
-        read_text(broken)
-    said = []
-    assert read_text(broken, lenient=True, report=said.append)["out.txt"].percentile(90) == 2e6
-    assert len(said) == 1

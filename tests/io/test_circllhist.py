@@ -48,11 +48,3 @@ def test_names_in_text_and_json(read_text):
         (same,) = read_text(one).values()
         assert np.array_equal(data.counts, same.counts)
         assert data.percentile(99) == pytest.approx(same.percentile(99))
-
-
-def test_zeros_negative_values_and_nan(read_text):
-    (data,) = read_text(serialised([(-1, 0, 4), (-15, 0, 2), (0, 0, 3), (12, -3, 5)])).values()
-    assert (data.count, data.min, data.max) == (8, 0, pytest.approx(1.3e6))
-    assert {"2 negative values left out", "4 values that are not numbers left out"} <= set(
-        data.run.notes
-    )

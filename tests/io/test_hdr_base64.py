@@ -7,7 +7,6 @@ import base64
 import pytest
 
 import latencykit as lk
-from latencykit.errors import CorruptInputError
 
 hdrh = pytest.importorskip("hdrh.histogram")
 
@@ -25,16 +24,6 @@ ONE, TWO = encoded(1000, 2000, 3000), encoded(*range(5000, 9000, 7))
 def test_bytes_one_after_the_other(read_text):
     series = read_text(base64.b64decode(ONE) + base64.b64decode(TWO), "all.bin")
     assert [data.count for data in series.values()] == [3, 572]
-
-
-def test_a_corrupt_one_is_named_by_its_line(read_text):
-    text = f"{ONE}\n\n{TWO[:40]}!{TWO[41:]}\n{ONE[:-9]}\n"
-    with pytest.raises(CorruptInputError, match=r"out\.txt:3: .*--lenient skips it"):
-        read_text(text)
-    said: list[str] = []
-    (data,) = read_text(text, lenient=True, report=said.append).values()
-    assert data.count == 3
-    assert [f"out.txt:{line}:" in one for line, one in zip((3, 4), said, strict=True)] == [True] * 2
 
 
 def test_what_is_read_is_what_was_recorded(read_text):

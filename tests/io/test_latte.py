@@ -7,7 +7,6 @@ import json
 import numpy as np
 
 from latencykit.core.buckets import HdrBuckets
-from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog, interval_series
 from latencykit.hdr.write import encode
 
@@ -45,22 +44,6 @@ def report(log=(), rate=None):
         "sampling_interval": "1s",
     }
     return json.dumps({"conf": conf, "percentiles": [], "result": result})
-
-
-def test_the_run_as_a_whole(read_text):
-    found = read_text(report())
-    assert list(found) == ["request", "cycle"]
-    h = found["request"]
-    assert isinstance(h, Histogram)
-    assert (h.count, h.mean, h.run.connections, h.run.loop, h.run.failed) == (
-        3,
-        4e6,
-        16,
-        "closed",
-        1,
-    )
-    assert abs(h.max - 9e6) < 9e6 / 1000
-    assert read_text(report(rate=100))["request"].run.rate == 100.0
 
 
 def test_samples_make_a_log(read_text):

@@ -75,7 +75,6 @@ NATIVE = {  # buckets (0, 2.9e-39], (1/64, 1/32] and (1/32, 1/16] with 1, 2 and 
     "positiveSpans": [{"offset": -5, "length": 2}], "positiveDeltas": ["2", "2"],
     "timestamp": "1000000",
 }  # fmt: skip
-LATER = NATIVE | {"count": "9", "positiveDeltas": ["3", "2"], "timestamp": "1010000"}
 GOGO = {
     "Count": {"CountInt": 7}, "sum": 0.25, "schema": 0, "zero_threshold": 2.9e-39,
     "ZeroCount": {"ZeroCountInt": 1}, "positive_spans": [{"offset": -5, "length": 2}],
@@ -112,20 +111,6 @@ def test_native_histograms_as_json_of_protobuf(read_text, text):
         7, 0.0, 31.25e6, 62.5e6,
     )  # fmt: skip
     assert data.mean == pytest.approx(0.25e9 / 7)
-
-
-def test_remote_read_over_time(read_text):
-    data = read_text(json.dumps({"results": [remote(NATIVE, LATER)]}))["rpc_seconds"]
-    total = data.histogram()
-    assert (total.count, total.min <= 31.25e6 <= total.max, data.lengths.tolist()) == (
-        2,
-        True,
-        [10],
-    )
-    coarser = LATER | {"positiveSpans": [{"offset": -4, "length": 1}], "positiveDeltas": ["8"]}
-    merged = read_text(json.dumps({"results": [remote(NATIVE, coarser)]}))["rpc_seconds"]
-    assert (merged.count, merged.percentile(99)) == (9, 62.5e6)
-    assert any("resolution changed" in note for note in merged.run.notes)
 
 
 def test_custom_buckets_without_an_outer_edge_over_time(read_text):
