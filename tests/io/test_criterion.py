@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
-from latencykit.errors import CorruptInputError
 from latencykit.io.reading import detect, read_source
 from latencykit.io.source import Confidence, ReadOptions, Source
 
@@ -36,12 +33,6 @@ def test_another_directory_is_not_claimed(tmp_path):
     from latencykit.io.tools.criterion import sniff_directory
 
     assert sniff_directory(Source(tmp_path).head) is Confidence.NO
-
-
-def test_ratios_are_refused(read_text, tmp_path):
-    estimate = {"point_estimate": 0.1, "confidence_interval": {}, "standard_error": 0.0}
-    with pytest.raises(CorruptInputError, match="ratios"):
-        read_text(json.dumps({"mean": estimate, "median": estimate}), "estimates.json")
 
 
 def test_libtest_prints_medians_and_criterion_its_estimate(read_text):

@@ -52,72 +52,12 @@ def test_percentiles_are_read_as_printed(name, tmp_path) -> None:
     assert data.run.unit_from == "file"
 
 
-def test_bare_numbers_are_plain_without_a_unit(tmp_path) -> None:
-    text = "Requests: 4,000\n  50%      12\n  90%      800\n  99%      4029\n 100%      4100\n"
-    assumed = read(text, tmp_path)
-    assert (assumed.run.unit_from, assumed.run.unit) == ("assumed", "none")
-    assert (assumed.unit, assumed.percentile(99)) == ("none", 4029)
-    assert "plain numbers" in assumed.run.unit_note
-    data = read(text, tmp_path, unit="ms")
-    assert isinstance(data, lk.Histogram)
-    assert (data.count, data.percentile(99), data.max) == (4000, 4029 * MS, 4100 * MS)
-    assert data.run.unit_from == "option"
-    bare = read("p50: 1 ms\np90: 20\np99: 300\n", tmp_path)
-    assert bare.percentile([90, 99]).tolist() == [20 * MS, 300 * MS]
-
-
 def test_a_histogram_needs_a_count_and_three_percentiles(tmp_path) -> None:
     three = "p50=1ms p90=2ms p99=3ms\n"
     assert isinstance(read(three, tmp_path), lk.Summary)
     assert isinstance(read("requests: 500\n" + three, tmp_path), lk.Histogram)
     two = read("requests: 500\np50=1ms p99=3ms\n", tmp_path)
     assert (type(two), two.count) == (lk.Summary, 500)
-
-
-def test_the_count_may_stand_beside_the_statistics(tmp_path) -> None:
-    text = (
-        "500 records sent, 1.5 ms avg latency, 9 ms max latency, 1 ms 50th, 2 ms 95th, 8 ms 99th."
-    )
-    assert read(text, tmp_path).requests == 500
-    assert read("p50=1ms p90=2ms p99=3ms count=500\n", tmp_path).count == 500 - 5
-
-
-def test_an_object_of_percentiles_on_one_line_is_not_a_request(tmp_path) -> None:
-    """Its length in seconds was read as a latency."""
-    record = '{"Run": {"DurationSeconds": 323.5, "latency_ms": {"P50": 450.2, "P95": 1200.5, "Mean": 520.8}}}'
-    data = read(record, tmp_path)
-    assert (data.run.format, data.percentile(95), data.mean) == (
-        "percentile-lines",
-        1200.5 * MS,
-        520.8 * MS,
-    )
-    assert read('{"latency_ms": 12.5}\n', tmp_path).run.format == "jsonl"
-
-
-def test_digits_without_a_point_and_minutes(tmp_path) -> None:
-    data = read("p50=1ms p999=3ms p9999=1m2.5s", tmp_path)
-    assert dict(data.reported_percentiles) == {50: MS, 99.9: 3 * MS, 99.99: 62.5e9}
-
-
-def test_several_distributions_are_several_series(tmp_path) -> None:
-    text = (
-        "http.request_rate: 200/sec\nvusers.session_length (ms):\n  p50: .... 9\n  p99: .... 10\n"
-        "http.response_time (ms):\n  p50: .... 1\n  p99: .... 2\n"
-    )
-    (tmp_path / "out.txt").write_text(text)
-    series = lk.read_all(tmp_path / "out.txt")
-    assert {name: data.percentile(99) for name, data in series.items()} == {
-        "http.response_time (ms)": 2 * MS, "vusers.session_length (ms)": 10 * MS,
-    }  # fmt: skip
-    assert next(iter(series)) == "http.response_time (ms)"  # the latencies come first
-
-
-def test_lines_of_intervals_are_not_mixed_with_the_summary(tmp_path) -> None:
-    text = "".join(f"after {k} s mean: {k} ms\n" for k in (1, 2, 3))
-    text += "Summary:\nrequests: 900\np50: 5 ms\np90: 8 ms\np99: 9 ms\n"
-    data = read(text, tmp_path)
-    assert (data.count + data.censored, data.percentile(99)) == (900, 9 * MS)
-    assert "mean" not in data.reported_stats
 
 
 def test_a_report_of_an_interval_does_not_stand_for_the_run(tmp_path) -> None:
@@ -129,14 +69,6 @@ def test_a_report_of_an_interval_does_not_stand_for_the_run(tmp_path) -> None:
     path.write_text("".join(lines) + "requests: 300\np50: 2 ms\np90: 8 ms\np99: 90 ms\n")
     (data,) = lk.read_all(path).values()
     assert (data.count + data.censored, data.percentile(99)) == (300, 90 * MS)
-
-
-def test_the_length_of_a_run_is_not_its_maximum(tmp_path) -> None:
-    data = read("Max time (s):  20\n 50%  2 ms\n 99%  9 ms\n 100%  10 ms\n", tmp_path)
-    assert data.max == 10 * MS
-    for limit in ("Max time (s):  20", "Max requests:  5000"):
-        data = read(f"{limit}\n 50%  2 ms\n 99%  9 ms\n", tmp_path)
-        assert ("max" in data.stats, data.count) == (False, None)
 
 
 @pytest.mark.parametrize(
@@ -191,30 +123,6 @@ def test_every_other_format_comes_first(data) -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        '{"service": "cart", "latency_ms": {"p50": 1.2, "p99": 3.86, "max": 4}}',
-        '{"latencyMs": {"percentiles": {"50": 1.2, "99": 3.86}}}',
-        '{"http": {"latency (us)": {"p50": 1200, "p99": 3860}}}',
-        '{"latency_s": {"p50": 0.0012, "p99": 3.86e-3}}',
-        '{"latency": {"unit": "ms", "p50": 1.2, "p99": 3.86}}',
-        '{"unit": "ms", "latency": {"p50": 1.2, "p99_us": 3860}}',
-    ],
-)
-def test_the_unit_above_numbers_in_json_is_theirs(text, tmp_path) -> None:
-    data = read(text, tmp_path)
-    assert data.run.unit_from == "file"
-    assert data.percentiles([50, 99]).value.tolist() == pytest.approx([1.2 * MS, 3.86 * MS])
-
-
-@pytest.mark.parametrize(
-    "text", ['{"requests_s": {"p50": 1.2, "p99": 3.86}}', '{"items": {"p50": 1.2, "p99": 3.86}}']
-)
-def test_other_words_above_numbers_in_json_set_no_unit(text, tmp_path) -> None:
-    assert read(text, tmp_path).run.unit_from == "assumed"
-
-
-@pytest.mark.parametrize(
     ("said", "good", "failed"),
     [
         ("Requests: 1,000\nErrors: 37 (3.7%)\n", 963, 37),
@@ -248,55 +156,6 @@ def test_a_report_without_a_good_request_has_no_latencies(text, tmp_path) -> Non
     assert lost({"": data}) == "100 failed"
     slo = lk.SLO.parse("99=1,max=1" if data.unit == "none" else "99=1s,max=1s")
     assert [row.outcome for row in slo.check(data)] == ["missed", "missed"]
-
-
-def test_blocks_have_the_names_and_counts_nearest_to_them(tmp_path) -> None:
-    path = tmp_path / "out.txt"
-    block = "        {0}th: 5   (9 samples)\n        90.0th: 7   (8 samples)\n      * 99.0th: 8   (2 samples)\n"
-    path.write_text(
-        "2026-05-01 10:00:00 ./bench -r 30\n"
-        "Wakeup Latencies percentiles (usec) runtime 10 (s) (820 total samples)\n"
-        + block.format("50.0")
-        + "Request Latencies percentiles (usec) runtime 10 (s) (830 total samples)\n"
-        + block.format("50.0")
-        + "RPS percentiles (requests) runtime 10 (s) (3 total samples)\n"
-        + block.format("20.0")
-    )
-    found = {name: data.requests for name, data in lk.read_all(path).items()}
-    assert found == {"Wakeup Latencies percentiles": 820, "Request Latencies percentiles": 830}
-    path.write_text(
-        "total requests: 99\n\nwrites:\ncount: 40\np50: 1 ms\np90: 2 ms\np99: 3 ms\n"
-        "\nreads:\ncount: 50\np50: 1 ms\np90: 2 ms\np99: 4 ms\n"
-    )
-    assert {name: data.requests for name, data in lk.read_all(path).items()} == {
-        "writes": 40, "reads": 50,
-    }  # fmt: skip
-
-
-def test_sections_tell_equal_labels_apart(tmp_path) -> None:
-    path = tmp_path / "out.txt"
-    path.write_text(
-        "== Sequential ==\n Latencies - P50: 2ms, P99: 3ms\n"
-        "== Concurrent (8 threads) ==\n Latencies - P50: 4ms, P99: 9ms\n"
-    )
-    assert list(lk.read_all(path)) == ["Sequential Latencies", "Concurrent Latencies"]
-
-
-def test_counts_beside_an_object_of_percentiles_are_its(tmp_path) -> None:
-    path = tmp_path / "out.json"
-    path.write_text(
-        '{"results": ['
-        '{"name": "a", "latency": {"p50_ms": 1, "p90_ms": 2, "p99_ms": 3}, "requests": 100, "errors": 3},'
-        '{"name": "b", "latency": {"p50_ms": 1, "p90_ms": 2, "p99_ms": 4}, "requests": 200, "errors": 0}]}'
-    )
-    found = lk.read_all(path)
-    assert {name: (data.requests, data.run.failed) for name, data in found.items()} == {
-        "a.latency": (97, 3), "b.latency": (200, 0),
-    }  # fmt: skip
-    path.write_text(
-        '{"requests": 9, "a": {"p50_ms": 1, "p99_ms": 2}, "b": {"p50_ms": 1, "p99_ms": 3}}'
-    )
-    assert all(data.count is None for data in lk.read_all(path).values())
 
 
 def test_a_list_without_its_maximum_does_not_name_one(tmp_path):

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from latencykit.core.histogram import Histogram
-from latencykit.core.samples import OUTCOMES, Samples
+from latencykit.core.samples import Samples
 from latencykit.errors import (
     CorruptInputError,
     InvalidArgumentError,
@@ -22,9 +22,7 @@ from latencykit.io import rows as table_rows
 from latencykit.io.raw import build_samples as gather
 from latencykit.io.raw import cells as names
 from latencykit.io.raw import cells as values
-from latencykit.io.raw import objects
-from latencykit.io.reading import detect, expand_tags, read, read_source
-from latencykit.io.rows import CUT_LINE
+from latencykit.io.reading import detect, read, read_source
 from latencykit.io.source import ReadOptions, Source
 from latencykit.io.writing import write_series as write
 
@@ -129,37 +127,6 @@ def test_a_quoted_field_is_not_cut_between_pieces(read_text, monkeypatch):
 # ---------------------------------------------------------------- what a row says
 
 
-def test_every_role_is_found(read_text):
-    text = "Timestamp,Scheduled At,Label,Thread Name,Elapsed (ms),Status Code\n1795219788.5,1795219788.25,get,w-1,10,200\n1795219789,1795219789,put,w-2,20,503\n"
-    s = only(read_text(text, "x.csv"))
-    assert s.start.tolist() == [1_795_219_788_500_000_000, 1_795_219_789_000_000_000]
-    assert s.response.tolist() == [260 * MS, 20 * MS]
-    assert s.run.measure == "response"
-    assert s.tags == ("get", "put")
-    assert s.connection.tolist() == [0, 1]
-    assert s.good.tolist() == [True, False]
-    assert s.run.start == pytest.approx(1_795_219_788.5)
-    assert set(expand_tags("x", s)) == {"get", "put"}
-
-
-@pytest.mark.parametrize(
-    ("table", "durations"),
-    [
-        ("begin_ms,end_ms\n5,17\n7,8\n", [12, 1]),
-        ("request_start,request_end\n1795219788001,1795219788013\n1795219788002,1795219788003\n", [12, 1]),
-        ("startTime,endTime\n1795219788.5,1795219788.512\n1795219789,1795219789.001\n", [12, 1]),
-        ("sent_at;received_at\n2026-01-31T12:00:00Z;2026-01-31T12:00:00.012Z\n2026-01-31T12:00:01Z;2026-01-31T13:00:01.001+01:00\n", [12, 1]),
-        ('{"started":"2026-01-31T12:00:00Z","ended":"2026-01-31T12:00:00.012Z"}\n{"started":"2026-01-31T12:00:01Z","ended":"2026-01-31T12:00:01.001Z"}\n', [12, 1]),
-    ],
-)  # fmt: skip
-def test_starts_and_ends_give_latencies(read_text, table, durations):
-    s = only(read_text(table, "x.txt"))
-    assert s.duration.tolist() == [value * MS for value in durations]
-    assert s.start is not None
-    (note,) = s.run.notes
-    assert note.startswith("latencies are the times from")
-
-
 def test_starts_and_ends_say_the_same_as_their_differences(tmp_path, monkeypatch):
     monkeypatch.setattr(gather, "KEPT", 150)
     dice = np.random.default_rng(8)
@@ -183,55 +150,6 @@ def test_starts_and_ends_say_the_same_as_their_differences(tmp_path, monkeypatch
         assert found.tags == wanted.tags
         counted = read_source(Source(tmp_path / f"bare.{kind}"), ReadOptions(counted=True))
         assert counted["a"].counts.tolist() == wanted.by_tag()["a"].histogram().counts.tolist()
-
-
-@pytest.mark.parametrize(
-    ("column", "cells", "outcomes"),
-    [
-        (
-            "status",
-            [200, 302, 404, 500, 504, 0, 499],
-            ["ok", "ok", "error", "error", "timeout", "error", "unfinished"],
-        ),
-        ("exit_code", [0, 1, 0], ["ok", "error", "ok"]),
-        ("success", ["true", "False", ""], ["ok", "error", "error"]),
-        ("ok", [1, 0], ["ok", "error"]),
-        (
-            "error",
-            ["", "context deadline exceeded", "connection refused", "false"],
-            ["ok", "timeout", "error", "ok"],
-        ),
-        ("timed_out", [0, 1], ["ok", "timeout"]),
-        ("outcome", list(OUTCOMES), list(OUTCOMES)),
-        (
-            "result",
-            ["OK", "cancelled", "Timeout", "skipped", "FAILED"],
-            ["ok", "unfinished", "timeout", "dropped", "error"],
-        ),
-    ],
-)
-def test_outcomes_of_every_kind(read_text, column, cells, outcomes):
-    rows = "".join(f"{k + 1},{cell}\n" for k, cell in enumerate(cells))
-    s = only(read_text(f"latency_ms,{column}\n{rows}", "x.csv"))
-    assert [OUTCOMES[code] for code in s.outcome] == outcomes
-
-
-def test_what_is_left_out_is_reported(read_text):
-    text = (
-        "start_s,latency_ms,status\n0,1,200\n1,-5,200\n2,,200\n3,,504\n4,-,503\n5,7,503\n,9,200\n"
-    )
-    s = only(read_text(text, "x.csv"))
-    assert s.duration.tolist() == [1 * MS, 7 * MS]
-    h = s.histogram()
-    assert (h.count, h.run.failed, h.run.timeouts) == (1, 2, 1)
-    notes = " ".join(s.run.notes)
-    for said in (
-        "1 negative duration left out",
-        "1 row without a latency",
-        "2 failed requests without a latency counted apart",
-        "1 row without a start",
-    ):
-        assert said in notes
 
 
 # ---------------------------------------------------------------- corruption
@@ -377,26 +295,6 @@ def test_our_own_csv_comes_back(tmp_path):
     }
 
 
-def test_json_lines_of_uneven_objects(read_text, monkeypatch):
-    lines = [
-        {"http": {"latency_ms": 1.5}, "time": "2026-01-31T12:00:00Z"},
-        {"time": "2026-01-31T12:00:01Z", "http": {"latency_ms": 2}},
-        {"http": {"latency_ms": None, "x": [1]}, "time": "2026-01-31T12:00:02Z"},
-        {"time": "2026-01-31T12:00:03Z"},
-    ]  # fmt: skip
-    s = only(read_text("\n".join(map(json.dumps, lines)) + "\n", "x.jsonl"))
-    assert s.duration.tolist() == [1_500_000, 2 * MS]
-    assert any("2 rows without a latency" in note for note in s.run.notes)
-    flat = '{"latency_ms": 1, "status": 200}\n{"latency_ms": NaN, "status": "504"}\n{"status": 200, "latency_ms": 2.5}\n[1]\n'
-    with pytest.raises(CorruptInputError, match=r"x\.jsonl:4: this is not an object"):
-        read_text(flat, "x.jsonl")
-    quick = only(read_text(flat[:-4], "x.jsonl"))
-    monkeypatch.setattr(objects, "_fast_parser", lambda *_: lambda *_: None)
-    patient = only(read_text(flat[:-4], "x.jsonl"))
-    assert quick.duration.tolist() == patient.duration.tolist() == [1 * MS, 2_500_000]
-    assert quick.run.timeouts == patient.run.timeouts == 1
-
-
 def test_pickles_are_never_loaded(tmp_path):
     np.save(tmp_path / "x.npy", np.array([{}, 1], object), allow_pickle=True)
     np.savez(tmp_path / "x.npz", latency_ms=np.array([{}, 1], object))
@@ -518,19 +416,6 @@ def test_a_date_that_nanoseconds_cannot_hold_is_an_error_not_another_date(year):
 
 
 # ---------------------------------------------------------------- lines of key=value
-
-PAIRS = 'ts=2026-01-31T12:00:0{0}Z msg="took duration=9s \\"or more\\"" status=200 duration={1}\n'
-
-
-def test_other_messages_and_a_cut_line_are_left_out_of_pairs(read_text):
-    lines = [PAIRS.format(k, f"{k}ms") for k in range(1, 6)]
-    other = "ts=2026-01-31T12:00:03Z msg=started\n"
-    text = "".join([*lines[:3], other, *lines[3:], lines[0][:60]])
-    (data,) = read_text(text, "x.log").values()
-    assert data.duration.tolist() == [k * MS for k in range(1, 6)]
-    assert data.run.failed == 0
-    assert "1 line about something else left out" in data.run.notes
-    assert CUT_LINE in data.run.notes
 
 
 @pytest.mark.parametrize("run", ["op=a samples=12", "op=a conns=2", "size=3", "p99=3ms op=a"])

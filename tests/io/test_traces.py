@@ -111,65 +111,6 @@ def span(**changes: object) -> dict[str, object]:
     } | changes  # fmt: skip
 
 
-@pytest.mark.parametrize("keys", ["camel", "snake"])
-def test_writers_differ(tmp_path: Path, keys: str) -> None:
-    """Zeros for no parent, numbers for times, snake case, spans without an end."""
-    spans = [
-        span(parentSpanId="0000000000000000"),
-        span(spanId="b2", parentSpanId="b1", name="call", startTimeUnixNano=10**18),
-        span(spanId="b3", parentSpanId="lost", status={"code": "STATUS_CODE_ERROR"}),
-        span(spanId="b4", endTimeUnixNano="0"),
-    ]
-    text = json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]})
-    if keys == "snake":
-        for old, new in (
-            ("resourceSpans", "resource_spans"), ("scopeSpans", "scope_spans"),
-            ("traceId", "trace_id"), ("parentSpanId", "parent_span_id"), ("spanId", "span_id"),
-            ("startTimeUnixNano", "start_time_unix_nano"),
-            ("endTimeUnixNano", "end_time_unix_nano"),
-        ):  # fmt: skip
-            text = text.replace(old, new)
-    path = tmp_path / "traces.json"
-    path.write_text(text)
-    roots = lk.read(path)
-    assert roots.duration.tolist() == [5_000_000, 5_000_000]
-    assert roots.good.tolist() == [True, False]
-    assert any("1 span without an end" in note for note in roots.run.notes)
-
-
-def test_traces_without_spans_say_so(tmp_path: Path) -> None:
-    path = tmp_path / "traces.json"
-    path.write_text('{"resourceSpans": [{"scopeSpans": [{"spans": []}]}]}')
-    with pytest.raises(lk.CorruptInputError, match="no span"):
-        lk.read(path)
-
-
-def test_stored_and_answered_traces(tmp_path):
-    spans = [
-        {
-            "traceID": "a", "spanID": f"s{k}", "operationName": "get", "startTime": 10**15,
-            "duration": length, "process": {"serviceName": "shop"},
-        }
-        for k, length in enumerate([1200, None, 800])
-    ]  # fmt: skip
-    path = tmp_path / "spans.json"
-    path.write_text("\n".join(map(json.dumps, spans)))
-    stored = lk.read(path)
-    assert sorted(stored.duration.tolist()) == [800_000, 1_200_000]
-    assert any("1 span without an end" in note for note in stored.run.notes)
-    span = {
-        "traceId": "a", "spanId": "b", "name": "get", "startTimeUnixNano": str(10**18),
-        "endTimeUnixNano": str(10**18 + 7),
-        "attributes": [{"key": "code", "value": {"intValue": "none"}}],
-    }  # fmt: skip
-    inside = [{"scopeSpans": [{"spans": [span]}]}]
-    for answer in ({"batches": inside}, {"trace": {"resourceSpans": inside}}):
-        path.write_text(json.dumps(answer) + "\n" + json.dumps(answer)[:40])
-        data = lk.read(path)
-        assert data.duration.tolist() == [7]
-        assert "the last line is truncated; it was left out" in data.run.notes
-
-
 def test_empty_messages_say_nothing(tmp_path: Path) -> None:
     zstandard = pytest.importorskip("zstandard")
     compress = zstandard.ZstdCompressor().compress

@@ -105,17 +105,6 @@ def test_a_table_of_statistics_is_not_read_as_requests(tmp_path):
         lk.read(path)
 
 
-@pytest.mark.parametrize("name", ["histogram", "edges"])
-def test_counts_come_back_from_csv_as_counts(tmp_path, name):
-    path, data = tmp_path / "a.csv", DATA_TYPES[name]
-    write({"x": data}, path)
-    again = lk.read(path)
-    assert (again.count, again.censored) == (data.count, data.censored)
-    levels = [0, 1, 50, 90, 99, 99.9, 100]
-    if not data.reported_stats:
-        assert again.percentile(levels).tolist() == data.percentile(levels).tolist()
-
-
 @pytest.mark.slow
 def test_a_part_by_the_clock(run, tmp_path):
     path = tmp_path / "a.hlog"
