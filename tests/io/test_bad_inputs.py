@@ -224,7 +224,7 @@ ELSEWHERE: dict[int, tuple[str, str]] = {
     53: ("cli/test_hostile.py", "test_nothing_foreign_reaches_the_terminal_as_a_command"),
     55: ("data/cases/raw.txt", "a lone column of any spelling is read in its unit"),
     56: ("cli/test_hostile.py", "test_no_wrong_value_in_our_own_json_breaks_anything"),
-    57: ("io/test_raw.py", "test_what_is_left_out_is_reported"),
+    57: ("data/cases/raw.txt", "what is left out is reported"),
     58: ("plot/test_timeline.py", "test_zeros_have_a_place"),
     59: ("plot/test_percentiles.py", "test_one_value_is_a_chart"),
     60: ("io/test_sanity_checks.py", "test_a_latency_longer_than_its_run_is_remarked_on"),
@@ -244,7 +244,7 @@ def test_every_row_of_the_catalogue_has_its_test():
     here = {int(name.split()[0]) for table in (REFUSED, WHOLE, TAKEN) for name in table}
     assert here | set(ELSEWHERE) == set(range(1, 71))
     for file, name in ELSEWHERE.values():
-        kind = "case {}," if file.startswith("data/") else "def {}("
+        kind = "case {}" if file.startswith("data/") else "def {}("
         assert kind.format(name) in (HERE / file).read_text(), (file, name)
 
 
