@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from latencykit._arrays import Value, as_positions
+from latencykit._arrays import Value
 from latencykit._records import record
 from latencykit.analysis.slo import for_all_series, why
-from latencykit.core.dependence import levels_in_company
 from latencykit.core.evidence import Evidence
 from latencykit.core.histogram import Histogram, histogram_of
-from latencykit.core.quantiles import normal_quantile, values_at_ranks
+from latencykit.core.quantiles import normal_quantile, rank_interval, values_at_ranks
 from latencykit.core.repr_html import listing_html
 from latencykit.core.run import require_data
 from latencykit.core.samples import Samples
@@ -322,22 +321,17 @@ class _Queued(Evidence):
         return 2 * max((1 + self.waiting) ** 2, group)
 
     def rows(
-        self,
-        percentiles: Sequence[float],
-        confidence: float = 0.95,
-        *,
-        events: bool = True,
+        self, percentiles: Sequence[float], confidence: float = 0.95
     ) -> tuple[list[PercentileRow], tuple[str, ...]]:
-        rows, _ = super().rows(percentiles, confidence, events=events)
-        total = self.whole.count + self.whole.censored
-        end = normal_quantile((1 + confidence) / 2)
-        levels = np.concatenate(
-            [
-                levels_in_company([p], [-end, end], total, self.company(p))
-                for p in [row.percentile for row in rows]
-            ]
-        )
-        ends = zip(*values_at_ranks(self.whole.counted, *(levels * total).T), strict=True)
+        rows, _ = super().rows(percentiles, confidence)
+        company = np.array([self.company(row.percentile) for row in rows])
+        groups = ((self.whole.count + self.whole.censored) / company).astype(np.int64)
+        ranks = [
+            np.concatenate(rank_interval(number, [row.percentile], confidence))
+            for number, row in zip(groups.tolist(), rows, strict=True)
+        ]
+        levels = np.reshape(ranks, (-1, 2)) * company[:, None]
+        ends = zip(*values_at_ranks(self.whole.counted, *levels.T), strict=True)
         wider = [  # NaN where so few events bound nothing from below
             row if not 0 < row.percentile < 100 or math.isnan(row.high)
             else replace(row, low=float(np.minimum(row.low, bottom)), high=max(row.high, top))
@@ -365,7 +359,7 @@ def _with_queues(rows: list[LoadRow]) -> list[LoadRow]:
     queued = []
     for row in rows:
         counted, evidence = row.data, row.evidence
-        timed = evidence is None or evidence.dependence is not None
+        timed = evidence is None or evidence.jackknife is not None
         if row in known and not timed and isinstance(counted, Histogram) and counted.unit == "ns":
             waiting = row.rate * max(counted.mean - alone, 0.0) / 1e9
             row = replace(row, evidence=_Queued(counted, waiting, row.rate))
@@ -405,7 +399,7 @@ def load_curve(
     >>> runs = {str(rate): Histogram.of(values, 3) for rate, values in latency.items()}
     >>> curve = load_curve(runs, "p99=20ms")
     >>> round(curve.capacity.rate), curve.capacity.low, curve.capacity.high
-    (950, 0.0, 990.0)
+    (950, 500.0, 990.0)
     """
     require(runs, Mapping, "runs by name: {'500': lk.read(…), '1000': lk.read(…)}")
     if not runs:
@@ -510,7 +504,7 @@ def _throughout(row: LoadRow, check: SLORow, percentile: float | None) -> SLORow
     than twice the requests that the limit allows exceed it, the load surely does not meet it. Where
     counts do not show when, most of all requests must.
     """
-    dependence = None if row.evidence is None else row.evidence.dependence
+    parts = None if row.evidence is None else row.evidence.jackknife
     if check.bounded != "unknown" or percentile is None or percentile == 100:
         return check
     if isinstance(row.evidence, _Queued) and percentile > 50:
@@ -518,16 +512,12 @@ def _throughout(row: LoadRow, check: SLORow, percentile: float | None) -> SLORow
         if slow.bucket_low > check.limit:
             reasons = why("most beyond")
             return replace(check, low=slow.bucket_low, outcome="missed", reasons=reasons)
-    if dependence is None:
+    if parts is None or parts.bins < 2 * _BLOCKS:
         return check
-    table = dependence.table[dependence.table.sum(axis=1) > 0]
-    if len(table) < 2 * _BLOCKS:
-        return check
-    edges = np.linspace(0, len(table), _BLOCKS + 1).astype(np.int64)[:-1]
-    blocks = np.add.reduceat(table, as_positions(edges))
+    blocks = parts.blocks(_BLOCKS)
     above = np.cumsum(blocks[:, ::-1], axis=1)[:, ::-1] / blocks.sum(axis=1, keepdims=True)
     surely = (above > 2 * (1 - percentile / 100)).all(axis=0)
-    low = float(dependence.value[surely][-1]) if surely.any() else 0.0
+    low = float(parts.value[surely][-1]) if surely.any() else 0.0
     if low <= check.limit:
         return check
     return replace(check, low=low, outcome="missed", reasons=why("beyond throughout"))
@@ -568,8 +558,11 @@ def load_row(name: str, data: Any, confidence: float = 0.95) -> LoadRow:
             error = z * math.hypot(growth[1], math.sqrt(max(achieved, 0.0) / timed.elapsed))
         elif counted.count:
             # As of random arrivals, or as the counts vary over time.
-            varies = None if evidence is None else evidence.dependence
-            spread = 0.0 if varies is None else varies.spread_of_count
+            parts = None if evidence is None else evidence.jackknife
+            spread = 0.0
+            if parts is not None and parts.known:
+                sizes = parts.blocks().sum(axis=1)
+                spread = float(sizes.std(ddof=1) / sizes.mean()) / math.sqrt(sizes.size)
             error = z * max(achieved / math.sqrt(counted.count), achieved * spread)
             if run.duration and counted.unit == "ns":
                 # Requests under way at the end are not counted: by Little's law, L = λW.

@@ -1026,7 +1026,7 @@ def _percentile_points(
     """Percentiles of a run; counts that were corrected are taken for requests."""
     if side.jackknife is None and side.whole.run.corrected in ("us", "tool"):
         side = side.whole.with_run(corrected="unknown").evidence()
-    rows, _ = side.rows(percentiles, confidence, events=False)
+    rows, _ = side.rows(percentiles, confidence)
     jackknife = side.jackknife if side.jackknife is not None and side.jackknife.known else None
     for row in rows:
         step = clock_step(side.whole.counted, row.value)

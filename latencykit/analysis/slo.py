@@ -59,7 +59,7 @@ class SureRule:
 
     min_met_s: float = 119.0  # of 60 s, runs that drift for 10 s are met and wrong in 31 %
     min_stretches: float = 30.0  # time bins over the correlation: fewer take
-    min_stalls: int = 5  # in a shorter run than certain_s that has any: fewer may get longer
+    min_events: float = 4.0  # in a shorter run than certain_s: fewer are stalls that may get longer
     certain_s: float = 299.0  # as long a run
     min_above: int = 10  # requests above a percentile that is met: fewer are its largest values
     # In a run of few independent stretches, a further part is met as far as that (drift of 10 s).
@@ -428,7 +428,7 @@ def _percentile(
         reasons = why("among failed", failed=outside + inside, of=attempts, statistic=name)
         return SLORow(name, limit, math.inf, math.inf, math.inf, "missed", reasons, unit,
                       sure=failed.sure and failed.outcome == "missed")  # fmt: skip
-    (known,), _ = evidence.rows([min(asked, 100.0)], confidence, events=False)
+    (known,), _ = evidence.rows([min(asked, 100.0)], confidence)
     low, high = min(known.low, known.bucket_low), max(known.high, known.bucket_high)
     if evidence.jackknife is None and source.run.corrected in ("us", "tool"):
         low, high = known.bucket_low, known.bucket_high  # only the bucket is known
@@ -508,8 +508,8 @@ def _is_sure(
     if few and row.limit > 0 and float(parts.mean()) + further > math.log(row.limit):
         return False, why("parts differ") + longer
     # A short run with few stalls has not seen how long these get, or how often they come.
-    (tail,) = evidence.events([evidence.whole.sample_limit(confidence=confidence)])
-    enough = jackknife.seconds >= SURE.certain_s or not 0 < tail.stalls < SURE.min_stalls
+    (events,) = evidence.events([evidence.whole.sample_limit(confidence=confidence)])
+    enough = jackknife.seconds >= SURE.certain_s or events >= SURE.min_events
     if enough and _is_long(jackknife):
         return True, ()
     return False, _breaks(row, evidence, percentile)

@@ -15,7 +15,8 @@ import numpy as np
 
 from latencykit._records import record
 from latencykit.analysis.capacity import bracket
-from latencykit.core.quantiles import LEAST_EVENTS, is_resolved
+from latencykit.core.evidence import Tails
+from latencykit.core.quantiles import is_resolved
 from latencykit.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ MOST_VOID = 2
 """Runs of a stalled client in a row before the search gives up."""
 
 _FEW_RUNS = 6
+_ENOUGH_EVENTS = 20  # independent ones bound a percentile; fewer are too uncertain
 
 
 @record()
@@ -268,9 +270,10 @@ def times_longer(curve: LoadCurve, name: str) -> float:
             needed = ((half - check.value) / room) ** 2 if room else math.inf
         else:
             needed = 4.0
-            dependence = None if row.evidence is None else row.evidence.dependence
-            if dependence is not None and limit.percentile is not None:
-                events = float(dependence.events([limit.percentile])[0])
-                needed = LEAST_EVENTS / max(events, 0.1)
+            evidence = row.evidence
+            timed = isinstance(evidence, Tails) and evidence.jackknife.known
+            if isinstance(evidence, Tails) and timed and limit.percentile is not None:
+                (events,) = evidence.events([limit.percentile])
+                needed = _ENOUGH_EVENTS / max(float(events), 0.1)
         longest = max(longest, 1.2 * needed)
     return longest

@@ -42,7 +42,6 @@ from latencykit.core.quantiles import PercentileRow, distinct
 from latencykit.core.run import Run, merge_runs
 from latencykit.errors import IncompatibleDataError, InvalidArgumentError
 from latencykit.units import (
-    NANOSECONDS,
     checked_unit,
     format_count,
     format_duration,
@@ -61,7 +60,6 @@ if TYPE_CHECKING:
     from latencykit._typing import Floats, Ints
     from latencykit.core.blocks import Fold, Part
     from latencykit.core.buckets import Buckets, Counts
-    from latencykit.core.evidence import TailEvents
     from latencykit.units import Moment
 
 
@@ -503,7 +501,7 @@ class HistogramLog(HistogramBacked, Value):
         request |= self._shared.expected or request
         table = None
         if request.table:
-            table = TailTable(*self._tail_bins(), *self._tags_by_name())
+            table = TailTable(*self._tail_bins())
         return LogCache(
             self._places, table, self._scaled, request, self._factor, keeps=self._shared.keeps
         )
@@ -524,18 +522,6 @@ class HistogramLog(HistogramBacked, Value):
     def _answers(self, request: Request) -> tuple[LogCache, Ints] | None:
         """The cache, filled by a pass that answers the request where there is none yet."""
         return self._cached() or (self._pass(request) if self._gains_by_cache() else None)
-
-    def _tags_by_name(self) -> tuple[Ints, int]:
-        """Number each interval's tag among those in use, by name, and count those in use."""
-        if self._of_one_tag:
-            return np.zeros(len(self), np.int64), 1
-        used = np.flatnonzero(np.bincount(self._tag_code))
-        names, rank = np.unique(
-            np.array([self._tag_names[code] for code in used.tolist()], object), return_inverse=True
-        )
-        rank_of = np.zeros(len(self._tag_names), np.int64)
-        rank_of[used] = rank.reshape(-1)
-        return rank_of[self._tag_code], max(1, names.size)
 
     @property
     def _read_total(self) -> list[Counts] | None:
@@ -603,14 +589,13 @@ class HistogramLog(HistogramBacked, Value):
         if self._tails is None:
             # The log as time bins × groups of buckets, in one pass.
             slot, slots = self._tail_bins()
-            fold = TailTable(slot, slots, *self._tags_by_name())
+            fold = TailTable(slot, slots)
             known = self._answers(Request(total=whole is None, table=True))
             filled = None if known is None else known[0].table_at(known[1], self._factor)
             if (
                 known is not None
                 and filled is not None
                 and np.array_equal(filled.slot[known[1]], slot)
-                and np.array_equal(filled.tag[known[1]], fold.tag)
             ):
                 fold = filled
                 counted = whole or self.histogram()
@@ -625,9 +610,7 @@ class HistogramLog(HistogramBacked, Value):
             end = np.minimum(
                 end, np.append(start[1:], np.inf)
             )  # of hosts side by side a second is one
-            table, tags, value = fold.groups()
-            seconds = fold.longest * (NANOSECONDS.get(self.unit, 0.0) / 1e9)
-            self._tails = Tails(counted, table, value, start, end - start, seconds, tags)
+            self._tails = Tails(counted, *fold.groups(), start, end - start)
         return self._tails
 
     def percentile_rows(
@@ -642,10 +625,6 @@ class HistogramLog(HistogramBacked, Value):
         return self.evidence().rows(
             np.atleast_1d(np.asarray(percentiles, np.float64)).tolist(), confidence
         )[0]
-
-    def events(self, percentiles: Sequence[float] = (99, 99.9)) -> list[TailEvents]:
-        """Return how many stalls, intervals and tags make up the tail above each percentile."""
-        return self.evidence().events([float(p) for p in percentiles])
 
     def to_log(self, interval: str | float | None = None) -> HistogramLog:
         """Return itself, or itself resampled."""

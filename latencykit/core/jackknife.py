@@ -98,7 +98,8 @@ class Jackknife:
         """Standard errors of a 95 % interval."""
         return student_quantile(0.95, RULE.blocks - 1)
 
-    def _blocks(self, number: int) -> Floats:
+    def blocks(self, number: int = RULE.blocks) -> Floats:
+        """Return the counts of parts of the run, shape (number, groups)."""
         edges = (np.arange(number) * (self.bins / number)).astype(np.int64)
         return np.add.reduceat(self._occupied, as_positions(edges))
 
@@ -119,8 +120,8 @@ class Jackknife:
 
     def _errors(self, above: Floats, number: int) -> Floats:
         """Standard error of the logarithm of the values with these shares above them."""
-        blocks = self._blocks(number)
-        return _spread(self._quantiles(blocks.sum(axis=0) - blocks, above))
+        blocks = self.blocks(number)
+        return spread(self._quantiles(blocks.sum(axis=0) - blocks, above))
 
     def errors(self, percentiles: ArrayLike) -> tuple[Floats, Floats]:
         """Return the standard errors downwards and upwards of the logarithm of percentiles.
@@ -151,10 +152,10 @@ class Jackknife:
         usual = 1 - np.array(_USUAL) / 100
         shares = np.concatenate((0.5 * 2.0 ** (-steps / RULE.steps_per_octave), usual))
         shares = np.unique(shares[shares >= 0.5 * 2.0**-octaves])[::-1]
-        blocks = self._blocks(number)
+        blocks = self.blocks(number)
         whole = blocks.sum(axis=0)
         left_out = self._quantiles(whole - blocks, shares)
-        reach = student_quantile(confidence, number - 1) * _spread(left_out)
+        reach = student_quantile(confidence, number - 1) * spread(left_out)
         if number == RULE.blocks:  # of a value that never moves, drift does not matter
             reach = np.where(reach > 0, reach * min(self.drift, 1e9), 0.0)
         ranges = []
@@ -196,7 +197,7 @@ class Jackknife:
         rest = others.sum(axis=0)
         without = self._quantiles(rest[None], shares)
         moved = np.abs(self._quantiles(blocks.sum(axis=0)[None], shares) - without)[0]
-        errors = _spread(self._quantiles(rest - others, shares))
+        errors = spread(self._quantiles(rest - others, shares))
         known = errors * self.factor <= math.log(RULE.range)
         return np.asarray(known & (moved >= math.log(RULE.least_ratio)))
 
@@ -208,11 +209,11 @@ class Jackknife:
     def of_blocks(self, percentiles: ArrayLike, number: int = RULE.blocks) -> Floats:
         """Return percentiles of each block, float64, shape (number, percentiles)."""
         above = 1 - np.atleast_1d(np.asarray(percentiles, np.float64)) / 100
-        return np.asarray(np.exp(self._quantiles(self._blocks(number), above)))
+        return np.asarray(np.exp(self._quantiles(self.blocks(number), above)))
 
     def means(self, low: float, high: float, number: int = RULE.blocks) -> Floats:
         """Return the winsorized mean of each block, between two ranks of the whole run."""
-        blocks = self._blocks(number)
+        blocks = self.blocks(number)
         return np.asarray(blocks @ self._winsorized(low, high) / blocks.sum(axis=1))
 
     def _winsorized(self, low: float, high: float) -> Floats:
@@ -227,7 +228,7 @@ class Jackknife:
 
     def maxima(self) -> Floats:
         """Return the logarithm of each block's highest value."""
-        blocks = self._blocks(RULE.blocks) > 0
+        blocks = self.blocks() > 0
         return np.asarray(self._logs[blocks.shape[1] - 1 - blocks[:, ::-1].argmax(axis=1)])
 
     def mean_errors(self, low: float, high: float) -> tuple[float, float]:
@@ -239,9 +240,9 @@ class Jackknife:
         kept = self._winsorized(low, high)
         errors = []
         for number in (RULE.blocks, RULE.long_blocks):
-            blocks = self._blocks(number)
+            blocks = self.blocks(number)
             others = blocks.sum(axis=0) - blocks
-            errors.append(float(_spread(np.log((others @ kept / others.sum(axis=1))[:, None]))[0]))
+            errors.append(float(spread(np.log((others @ kept / others.sum(axis=1))[:, None]))[0]))
         return errors[0] / (high - low), max(errors) * self.drift / (high - low)
 
     def share_interval(self, confidence: float = 0.95) -> tuple[float, float]:
@@ -256,9 +257,9 @@ class Jackknife:
             return low, high
         errors = []
         for number in (RULE.blocks, RULE.long_blocks):
-            blocks = self._blocks(number)
+            blocks = self.blocks(number)
             others = blocks.sum(axis=0) - blocks
-            errors.append(float(_spread((others[:, -1] / others.sum(axis=1))[:, None])[0]))
+            errors.append(float(spread((others[:, -1] / others.sum(axis=1))[:, None])[0]))
         reach = student_quantile(confidence, RULE.blocks - 1) * max(errors) * self.drift
         share = part / total
         return max(min(low, share - reach), 0.0), min(max(high, share + reach), 1.0)
@@ -307,7 +308,7 @@ class Jackknife:
         return math.sqrt(max(variance(whole) / apart, 1.0)) if apart > 0 else math.inf
 
 
-def _spread(left_out: Floats) -> Floats:
+def spread(left_out: Floats) -> Floats:
     """The jackknife's standard error from the statistics without each block."""
     number = len(left_out)
     squares = ((left_out - left_out.mean(axis=0)) ** 2).sum(axis=0)

@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     from latencykit.core.buckets import Buckets
 
 
-LEAST_EVENTS = 20
-"""Independent events that bound a statistic from above; fewer are too uncertain."""
-
 LEAST_ABOVE = 10
 """Requests above a percentile that support it: fewer are the largest values that happened."""
 
@@ -94,30 +91,6 @@ def poisson_at_least(k: ArrayLike, mean: ArrayLike) -> Floats:
         # The remaining terms fall faster than a geometric series of this ratio.
         sums = first * (total + term * ratio / (1 - ratio))
     return np.asarray(np.minimum(np.nan_to_num(sums, nan=1.0), 1.0))
-
-
-def poisson_rarer(k: Floats, mean: Floats, chance: float) -> Flags:
-    """Return where `poisson_at_least` of numbers above their mean is below a chance, much faster.
-
-    Most numbers are far from it. With k ln(k/m) − k + m ≤ (k − m)²/m, Stirling's formula gives
-    P(k) ≥ exp(−(k − m)²/m − 1/12k) / √(2πk), which needs no logarithm; and all terms from k on add
-    up to between P(k) and P(k) / (1 − m/(k + 1)).
-    """
-    if not k.size:
-        return np.zeros(0, np.bool_)
-    far = -math.log(chance) - 0.5 * math.log(2 * math.pi * float(k.max())) - 0.1
-    rare = (k - mean) ** 2 > far * mean
-    at = np.flatnonzero(rare)
-    if not at.size:
-        return rare
-    least = _poisson(k[at], mean[at])
-    rare[at] = least < chance
-    close = least < chance
-    close &= least >= chance * (1 - 1e-6) * (1 - mean[at] / (k[at] + 1))
-    at = at[close]
-    if at.size:
-        rare[at] = poisson_at_least(k[at], mean[at]) < chance
-    return rare
 
 
 def _poisson(k: Floats, mean: Floats) -> Floats:
@@ -232,7 +205,7 @@ def rank_interval(
 
     The number of values below the true quantile is binomial, whatever the distribution: the
     interval is valid for independent requests, and that of `scipy.stats.quantile_test`. Correlated
-    requests (stalls) widen it; see `latencykit.core.dependence`.
+    requests (stalls) widen it; see `latencykit.core.jackknife`.
     """
     if not 0 < confidence < 1:
         raise InvalidArgumentError(f"a confidence must be between 0 and 1, not {confidence}")
@@ -546,7 +519,8 @@ class PercentileRow(Uncertainty):
         True if these two are within a tenth of each other; else `value` is the upper end of a
         range.
     events : int or None
-        Number of events (stalls, intervals) above the percentile, if the source knows time.
+        As how many independent requests those above the percentile count, if the source knows time:
+        a stall is one.
     """
 
     percentile: float

@@ -701,12 +701,9 @@ class Samples(HistogramBacked, Value):
             if self.outcome is None
             else begin[self.outcome == OUTCOMES.index("timeout")]
         )
-        tag = None
-        if self._tag_words is not None:
-            tag = self._tag_words.select(good).codes.astype(np.int64)
         if not begin.any():
             return Evidence(counted)  # all at once: as without times
-        tails = tails_of_requests(begin[good], self.values[good], late, tag, counted)
+        tails = tails_of_requests(begin[good], self.values[good], late, counted)
         failed = None if self.outcome is None else tails.bins_of(begin[~good])
         tails = replace(tails, failed=failed)
         return tails if timed else TailsByRequest(**vars(tails))

@@ -155,7 +155,6 @@ class SeriesRecord(TypedDict):
     highest_supported_percentile: float | None
     supported_up_to: float | None
     """The highest percentile that the independent events support, whatever the buckets."""
-    tail_note: str | None
     """The independent events that the tail is based on."""
     incident: IncidentRecord | None
     findings: list[str]
@@ -288,7 +287,6 @@ def series_record(
             "supported_up_to": number(limit),
         }
         if footnotes:
-            record["tail_note"] = _tail_note(evidence, percentiles, confidence)
             incident = None
             if isinstance(evidence, Tails) and isinstance(data, Samples | HistogramLog):
                 incident = incident_of(data, evidence)
@@ -348,15 +346,6 @@ def model_record(name: str, model: Distribution) -> SeriesRecord:
     }
 
 
-def _tail_note(evidence: Any, percentiles: Sequence[float], confidence: float) -> str | None:
-    """What the highest percentile is based on that as many independent requests would support."""
-    if evidence.dependence is None:
-        return None
-    most = evidence.whole.sample_limit(confidence=confidence)
-    last = [float(p) for p in percentiles if 50 <= p <= most][-1:]
-    return evidence.events(last)[0].words if last else None
-
-
 def _ranges(counted: Histogram, statistics: Iterable[Statistic]) -> dict[Statistic, Span]:
     """Statistics that the buckets do not pin down within a tenth."""
     ends = {name: counted.bracket(name) for name in statistics}
@@ -413,7 +402,6 @@ def _frame(name: str, data: DataType, unit: str, run: Run) -> SeriesRecord:
         "trimmed": {},
         "highest_supported_percentile": None,
         "supported_up_to": None,
-        "tail_note": None,
         "incident": None,
         "findings": [],
         "run": record_from(RunRecord, run),

@@ -141,7 +141,6 @@ def _footnotes(
         texts = [*findings, *(text for text in record["notes"] if code_of(text) != "unit")]
         if not (record["aggregate"] or every):
             texts = [text for text in texts if text not in of_all]
-        texts += [record["tail_note"]] if every and record["tail_note"] else []
         texts.sort(key=lambda text: code_of(text) != "doubt")
         texts = texts if every else [text for text in texts if text != bounds_note(record)]
         for text in texts if every else texts[:1]:

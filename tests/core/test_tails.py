@@ -45,26 +45,16 @@ def test_short_logs_have_none_and_say_so():
     assert any("too few" in note for note in record["notes"])
 
 
-def test_tags_of_the_tail():
-    values = calm(40)
-    values[::2] *= 50
-    log = log_of_values(values, tag_code=np.arange(40) % 2, tag_names=("slow", "fast"))
-    assert log.events([60])[0].tags == 1
-    assert "1 tag" in log.events([60])[0].words
-    assert log_of_values(values).events([60])[0].tags == 0
-
-
 def test_samples_tell_events_too():
     slow = np.where(np.arange(20_000) // 1000 == 4, 900, 1)
-    record = series_record("a", lk.Samples(start=np.arange(20_000), duration=slow, unit="ms"))
-    assert "1 stall" in record["tail_note"]
-    assert series_record("a", lk.Samples(duration=slow, unit="ms"))["tail_note"] is None
+    timed = lk.Samples(start=np.arange(20_000), duration=slow, unit="ms").percentiles([98])
+    assert timed.events.tolist() == [1]
+    assert lk.Samples(duration=slow, unit="ms").percentiles([98]).events.tolist() == [None]
 
 
 def test_nothing_counted():
     empty = lk.HistogramLog([], [], [])
     assert empty.percentile_rows([50])[0].events is None
-    assert series_record("a", empty)["tail_note"] is None
 
 
 def test_trimmed_means_of_a_histogram():

@@ -109,7 +109,7 @@ export function* eventsAbove(data, ranges, spread, percentiles) {
 
 const LEAST_BINS = 20, BLOCKS = 10, GROWTH = 2;
 
-// The long-run variance of a sum, from overlapping blocks of every length up to a tenth: `_long_run` in core/dependence.py.
+// The long-run variance of a sum, from overlapping blocks of every length up to a tenth.
 export function longRun(residual) {
   const n = residual.length;
   if (n < LEAST_BINS) return { variance: Infinity, degrees: 2, settled: false };
