@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import os
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from latencykit.cli.lab import copy_lessons
+from latencykit.errors import LatencyKitError
 from latencykit.views.site import runtime_files
 
 NEEDED = ("jupyterlite_core", "jupyterlite_pyodide_kernel", "jupyter_server", "ipywidgets", "anywidget")
@@ -38,12 +40,18 @@ _LOCK = "lessons-lock.json"
 _PLUGIN = "@jupyterlite/pyodide-kernel-extension:kernel"
 
 
+@functools.cache
 def missing() -> str:
     """Return why the lessons cannot be built here; empty where they can."""
-    if not os.environ.get("LATENCYKIT_PYODIDE"):
+    if not (runtime := os.environ.get("LATENCYKIT_PYODIDE")):
         return "LATENCYKIT_PYODIDE names no folder or address of Pyodide"
-    packages = [name for name in NEEDED if find_spec(name) is None]
-    return f"not installed: {', '.join(packages)} (the extra docs has them)" if packages else ""
+    if packages := [name for name in NEEDED if find_spec(name) is None]:
+        return f"not installed: {', '.join(packages)} (the extra docs has them)"
+    try:
+        dict(runtime_files(RELEASED, runtime))
+    except LatencyKitError as error:  # a file that the page can do without, such as micropip's
+        return str(error)
+    return ""
 
 
 def link(app: Any, page: str, template: str, context: Any, doctree: Any) -> None:  # noqa: ARG001 - Sphinx's signature
