@@ -15,6 +15,8 @@ from latencykit.plot.series import as_series, doubts_from
 from latencykit.views.diagnosis import diagnosis_record, stalls_section
 from latencykit.views.page_results import diagnose_series
 from latencykit.views.page_series import page_series
+from latencykit.views.series import series_record
+from tests.conftest import DATA
 from tests.io.test_contract import CASES
 
 if TYPE_CHECKING:
@@ -207,3 +209,28 @@ def test_forty_files_have_one_answer_each(run: Run, tmp_path: Path) -> None:
     assert files == FILES
     assert all(number >= FILES // 4 for number in answered.values()), answered
     assert len(answered) == 11, answered
+
+
+def test_named_statistics_are_bracketed_as_the_terminal_brackets_them():
+    """p99.9 of 1,501 requests, in a notebook and in a console."""
+    values = np.random.default_rng(1).lognormal(14, 0.5, 1501)
+    summary = lk.Histogram.of(values).summary()
+    html = re.sub(r"<[^>]+>", " ", summary._repr_html_())
+    for row in series_record("", summary)["percentiles"]:
+        name = f"p{row['percentile']:g}"
+        bracketed = row["supported"] is False and row["percentile"] < 100
+        assert (f"{name} (" in str(summary)) == bracketed, (name, str(summary))
+        assert bool(re.search(rf"{re.escape(name)}\s+\(", html)) == bracketed, (name, html)
+    of_unknown = lk.Summary({"mean": 3e6}, {99.0: 5e6})
+    assert str(of_unknown) == "Summary(p99 5 ms, mean 3 ms)"
+
+
+def test_a_diagnosis_shows_the_ranges_that_the_source_leaves():
+    """The last bucket of Prometheus is open: of the slowest requests a lower bound is known."""
+    data = next(iter(lk.read_all(DATA / "formats/prometheus/curl/metrics.txt").values()))
+    assert data.censored
+    shown = str(lk.diagnose(data))
+    assert re.search(r"max +≥ 100 ms", shown)
+    assert re.search(r"p90 +50–100 ms", shown)
+    (closed, *_) = lk.read_all(DATA / "formats/prometheus/go-client/scrape2.txt").values()
+    assert "the slowest request took 6.42–7.7 ms" in str(lk.diagnose(closed))

@@ -71,7 +71,8 @@ _PAGE_OPTIONS = ("slo", "title", "expected_interval")
     "--expected-interval",
     metavar="D",
     callback=with_unit,
-    help="Time between two requests of one connection, such as 10ms: plot raw and corrected.",
+    help="Time between two requests of one connection, with its unit, such as 10ms: "
+    "plot raw and corrected.",
 )
 @click.option("--term", is_flag=True, help="Draw the curve and the timeline in the terminal.")
 @click.option("--title", help="Chart title.")

@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--service-time",
-    metavar="D",
+    metavar="SECONDS",
     default="1ms",
-    help="Service time of the test's own server; a bare number is in seconds.",
+    help="Service time of the test's own server.",
 )
 @click.option(
     "--server", metavar="CMD", help="Command that starts a server on {port}; it is frozen instead."

@@ -36,11 +36,13 @@ if TYPE_CHECKING:
     "--expected-interval",
     metavar="D",
     callback=with_unit,
-    help="Time between two requests of one connection, such as 10ms.",
+    help="Time between two requests of one connection, with its unit, such as 10ms.",
 )
 @sender_options
 @click.option(
-    "--duration", metavar="D", help="Length of the run, such as 60s, if the file does not state it."
+    "--duration",
+    metavar="SECONDS",
+    help="Length of the run, such as 60s, if the file does not state it.",
 )
 @chart_option
 @click.option("--verbose", is_flag=True, help="Print the evidence for each explanation.")

@@ -24,11 +24,13 @@ if TYPE_CHECKING:
     type=OUTPUT_FILE,
     help="Log to write (.hlog).",
 )
-@click.option("--duration", metavar="D", help="Length of the recording, such as 10m; until Ctrl+C.")
 @click.option(
-    "--resolution", metavar="D", default="1ms", help="Time between two readings of the clock."
+    "--duration", metavar="SECONDS", help="Length of the recording, such as 10m; until Ctrl+C."
 )
-@click.option("--interval", metavar="D", default="1s", help="Length of a log interval.")
+@click.option(
+    "--resolution", metavar="SECONDS", default="1ms", help="Time between two readings of the clock."
+)
+@click.option("--interval", metavar="SECONDS", default="1s", help="Length of a log interval.")
 @format_option
 def command(out: Path, duration: str | None, resolution: str, interval: str, style: str) -> None:
     """Record this machine's hiccups: delays that any program on it would have experienced.

@@ -32,7 +32,9 @@ from latencykit.units import interval_seconds
     default="absolute",
     help="Align by clock time, or by the time since each log began.",
 )
-@click.option("--interval", metavar="D", help="Merge intervals up to this length, such as 10s.")
+@click.option(
+    "--interval", metavar="SECONDS", help="Merge intervals up to this length, such as 10s."
+)
 @click.option("--force", is_flag=True, help="Merge files whose assumed units seem to differ.")
 @click.option(
     "--tag-by-file", is_flag=True, help="Tag every line with its file's name (or NAME= label)."

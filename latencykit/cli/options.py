@@ -282,15 +282,15 @@ sender_options = _together(
 freeze_options = _together(
     click.option(
         "--stall",
-        metavar="D",
+        metavar="SECONDS",
         default="4s",
-        help="How long the server is frozen; a bare number is in seconds.",
+        help="How long the server is frozen.",
     ),
     click.option(
         "--duration",
-        metavar="D",
+        metavar="SECONDS",
         default="12s",
-        help="Length of a run; a bare number is in seconds.",
+        help="Length of a run.",
     ),
     click.option(
         "--rate",

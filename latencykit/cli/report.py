@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     "--expected-interval",
     metavar="D",
     callback=with_unit,
-    help="Time between two requests of one connection, such as 2ms.",
+    help="Time between two requests of one connection, with its unit, such as 2ms.",
 )
 @sender_options
 @click.option("--title", help="Page title.")

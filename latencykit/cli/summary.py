@@ -49,7 +49,9 @@ _DEFAULT = "50,75,90,95,99,99.9,99.99,99.999,100"
     metavar="SPEC",
     help="Trimmed statistics: tm95, 'TM(:99%)', IQM.",
 )
-@click.option("--interval", metavar="D", help="One row per interval of this length, such as 10s.")
+@click.option(
+    "--interval", metavar="SECONDS", help="One row per interval of this length, such as 10s."
+)
 @confidence_option
 @format_option
 def command(

@@ -50,15 +50,14 @@ from latencykit.cli.output import print_result, print_sentences, write_chart
 )
 @click.option(
     "--duration",
-    metavar="D",
+    metavar="SECONDS",
     default="20s",
-    help="Length of a usual run; a bare number is in seconds. The longest run takes eight times "
-    "as long.",
+    help="Length of a usual run. The longest run takes eight times as long.",
 )
 @click.option(
     "--budget",
-    metavar="D",
-    help="Time for all runs together, such as 10m; a bare number is in seconds.",
+    metavar="SECONDS",
+    help="Time for all runs together, such as 10m.",
 )
 @click.option(
     "--runs",

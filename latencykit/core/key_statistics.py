@@ -17,6 +17,9 @@ from latencykit.units import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from latencykit.core.quantiles import PercentileRow
     from latencykit.core.run import Run
 
 
@@ -36,19 +39,24 @@ def key_statistics(data: Any) -> list[tuple[str, str]]:
 
     Parentheses mark percentiles that the sample does not support.
     """
-    if hasattr(data, "stats"):
-        named = [
-            *data.stats.items(),
-            *((f"p{format_percentile(p)}", v) for p, v in data.reported_percentiles.items()),
+
+    def show(value: float) -> str:
+        return format_value(value, data.unit)
+
+    def texts(rows: Iterable[PercentileRow], **known: object) -> list[tuple[str, str]]:
+        return [
+            (f"p{format_percentile(row.percentile)}", format_row(vars(row) | known, show))
+            for row in rows
         ]
-        count = [("requests", format_count(data.count))] if data.count is not None else []
-        return count + [(name, format_value(value, data.unit)) for name, value in named]
+
+    if hasattr(data, "stats"):
+        named = [(name, show(value)) for name, value in data.stats.items()]
+        if data.count is None:
+            return texts(data.percentile_rows(), supported=None) + named
+        return [("requests", format_count(data.count)), *texts(data.percentile_rows()), *named]
     usual = (50.0, 90.0, 99.0, 99.9, 99.99)
     if not hasattr(data, "count"):
-        return [
-            (f"p{format_percentile(p)}", format_value(float(data.percentile(p)), data.unit))
-            for p in usual
-        ]
+        return [(f"p{format_percentile(p)}", show(float(data.percentile(p)))) for p in usual]
     rows = [("requests", format_count(data.requests))]
     if data.run.failed or data.run.timeouts:
         rows += [
@@ -57,14 +65,7 @@ def key_statistics(data: Any) -> list[tuple[str, str]]:
         ]
     if not data.count:
         return rows
-
-    def show(value: float) -> str:
-        return format_value(value, data.unit)
-
-    rows += [
-        (f"p{format_percentile(row.percentile)}", format_row(row, show))
-        for row in data.percentile_rows(usual)
-    ]
+    rows += texts(data.percentile_rows(usual))
     rows += [(name, statistic_text(data, name)) for name in ("max", "mean")]
     limit = data.highest_supported_percentile()
     if limit:

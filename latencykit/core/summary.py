@@ -22,7 +22,6 @@ from latencykit.errors import DataNotAvailableError, IncompatibleDataError
 from latencykit.units import (
     checked_unit,
     format_percentile,
-    format_value,
     parse_percentile,
     unit_factor,
 )
@@ -171,19 +170,25 @@ class Summary(Value):
         `low` and `high` are NaN: a summary has no confidence intervals. A percentile is supported
         if the tool reports enough requests for it.
         """
+        return percentile_frame(self.percentile_rows(percentiles, confidence=confidence))
+
+    def percentile_rows(
+        self, percentiles: ArrayLike | None = None, *, confidence: float = 0.95
+    ) -> list[PercentileRow]:
+        """Return reported percentiles with their bounds in the runs and their support."""
         p = list(self.reported_percentiles) if percentiles is None else percentiles
         limit = highest_supported_percentile(self.count or 0, confidence)
-        rows = [
+        return [
             PercentileRow(
-                low=math.nan, high=math.nan, supported=asked <= limit,
-                cause="" if asked <= limit else "few requests", percentile=asked, value=value,
+                low=math.nan, high=math.nan, supported=supported,
+                cause="" if supported else "few requests", percentile=asked,
+                value=self._reported_percentile(asked),
                 bucket_low=low, bucket_high=high, resolved=bool(is_resolved(low, high)),
             )
-            for asked in np.atleast_1d(np.asarray(p, np.float64)).tolist()
-            for value in [self._reported_percentile(asked)]
+            for asked in np.ravel(p).tolist()
+            for supported in [asked <= limit or asked == 100]
             for low, high in [self.percentile_bounds(asked)]
         ]  # fmt: skip
-        return percentile_frame(rows)
 
     def summary(self) -> Summary:
         """Return itself: the lowest data type."""
@@ -236,10 +241,9 @@ class Summary(Value):
         return html_of("Summary", self)
 
     def __repr__(self) -> str:
-        known = {f"p{format_percentile(p)}": v for p, v in self.reported_percentiles.items()}
-        shown = [
-            f"{name} {format_value(v, self.unit)}" for name, v in (known | dict(self.stats)).items()
-        ]
+        from latencykit.core.key_statistics import key_statistics
+
+        shown = [f"{name} {text}" for name, text in key_statistics(self) if name != "requests"]
         return f"Summary({', '.join(shown)})"
 
     def _reported(self, name: str) -> float:

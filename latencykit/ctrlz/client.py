@@ -92,7 +92,8 @@ class Load:
             )
         if (self.rate or 0) * self.duration > MOST_REQUESTS:
             raise InputTooLargeError(
-                f"{self.rate:g}/s for {self.duration:g} s are more than {MOST_REQUESTS:,} requests"
+                f"{self.rate:g}/s for {format_duration(self.duration * 1e9)} are more than "
+                f"{MOST_REQUESTS:,} requests"
             )
 
 

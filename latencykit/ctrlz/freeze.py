@@ -28,6 +28,7 @@ from latencykit._files import runtime_folder
 from latencykit._processes import own_command
 from latencykit._text import printable
 from latencykit.errors import InvalidArgumentError, LatencyKitError
+from latencykit.units import format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -83,7 +84,8 @@ class Freezer:
             self.targets = _checked(targets)
         if not 0 < seconds <= LONGEST:
             raise InvalidArgumentError(
-                f"a stall must be longer than nothing and at most {LONGEST:g} s, not {seconds:g} s"
+                "a stall must be longer than nothing and at most "
+                f"{format_duration(LONGEST * 1e9)}, not {format_duration(seconds * 1e9)}"
             )
         self._seconds = seconds
         assert self._watchdog.stdin is not None

@@ -267,7 +267,8 @@ class Plan:
             )
         if not 0 < self.stall < self.duration <= LONGEST:
             raise InvalidArgumentError(
-                f"the stall must be shorter than the run, and the run at most {LONGEST:g} s long"
+                "the stall must be shorter than the run, and the run at most "
+                f"{format_duration(LONGEST * 1e9)} long"
             )
         if not (0 < self.rate <= 100_000 and 1 <= self.connections <= 10_000):
             raise InvalidArgumentError(
@@ -275,8 +276,9 @@ class Plan:
             )
         if self.takes("rate", "rate_per_connection") and self.rate * self.stall > 0.9 * BACKLOG:
             raise InvalidArgumentError(
-                f"{self.rate:g}/s for {self.stall:g} s are more requests than the kernel keeps for "
-                f"a frozen server ({BACKLOG:,} connections); lower the rate, or shorten the stall"
+                f"{self.rate:g}/s for {format_duration(self.stall * 1e9)} are more requests than "
+                f"the kernel keeps for a frozen server ({BACKLOG:,} connections); lower the rate, "
+                "or shorten the stall"
             )
         if self.at not in ("middle", "end"):
             raise InvalidArgumentError(f"at is 'middle' or 'end', not {self.at!r}")
@@ -426,11 +428,12 @@ def observe(
     opening = target.stats()
     if not tool.sleep_until(begin + round(plan.stop_after * 1e9)):
         raise LatencyKitError(
-            f"{tool.command[0]} ended before the server was frozen, {plan.stop_after:g} s after "
-            f"its first request; it must run for {plan.duration:g} s; it said: {tool.last_output()}"
+            f"{tool.command[0]} ended before the server was frozen, "
+            f"{format_duration(plan.stop_after * 1e9)} after its first request; it must run for "
+            f"{format_duration(plan.duration * 1e9)}; it said: {tool.last_output()}"
         )
     before = target.stats()
-    plan.progress(f"the server is frozen for {plan.stall:g} s")
+    plan.progress(f"the server is frozen for {format_duration(plan.stall * 1e9)}")
     started = freezer.stop(plan.stall, target.frozen())
     waiting, sent, answered = _during(plan, target, tool, started)
     thaw = freezer.wait()
@@ -439,7 +442,9 @@ def observe(
     limit = max(0.0, plan.duration - (thaw - begin) / 1e9) + plan.stall + _GRACE
     notes: tuple[str, ...] = ()
     if not tool.wait(limit):
-        notes = (f"it was still running {limit:.3g} s after the thaw, and was ended",)
+        notes = (
+            f"it was still running {format_duration(limit * 1e9)} after the thaw, and was ended",
+        )
     ended = time.perf_counter_ns()
     after = target.stats()
     if notes:
@@ -804,7 +809,7 @@ def _judged(
     if longest > 1.02e9 * observed.elapsed + 1e8:
         why = (
             f"the maximum is reported as {format_duration(longest)}, longer than the whole run of "
-            f"{observed.elapsed:.3g} s: is the time before it counted twice?"
+            f"{format_duration(observed.elapsed * 1e9)}: is the time before it counted twice?"
         )
         verdict = "unknown" if judgement.verdict == "honest" else judgement.verdict
         judgement = Judgement(verdict, judgement.rows, (why, *judgement.reasons))
@@ -952,8 +957,9 @@ def _unless_void(
         )
     elif accused and observed.elapsed < early:
         why = (
-            f"it ended {observed.elapsed:.2g} s after its first request, in a run of "
-            f"{plan.duration:g} s: did it stop at the first error? Raise its timeout"
+            f"it ended {format_duration(observed.elapsed * 1e9, 2)} after its first request, in a "
+            f"run of {format_duration(plan.duration * 1e9)}: did it stop at the first error? "
+            "Raise its timeout"
         )
     elif accused and not begun:
         sent, full = (f"{number:,.3g}" for number in (before or 0.0, rate or later))

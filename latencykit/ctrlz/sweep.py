@@ -325,7 +325,7 @@ class Sweep(Value):
             row = known.get(run.name)
             values = {} if row is None else LoadCurve.percentiles(row, shown)
             rows.append((
-                str(run.number), f"{run.rate:,.4g}/s", f"{run.duration:g} s",
+                str(run.number), f"{run.rate:,.4g}/s", format_duration(run.duration * 1e9),
                 *(format_value(values[p], "ns") if p in values else "" for p in shown),
                 run.purpose, "no verdict" if run.verdict == "void" else run.verdict,
             ))  # fmt: skip
@@ -699,7 +699,8 @@ def _starved(
 
 def _line(run: SweepRun, curve: LoadCurve | None, most: int) -> str:
     """Return the line of progress of a run."""
-    words = [f"run {run.number} of at most {most}: {run.rate:g}/s for {run.duration:g} s"]
+    length = format_duration(run.duration * 1e9)
+    words = [f"run {run.number} of at most {most}: {run.rate:g}/s for {length}"]
     if run.purpose == "warm-up":
         return f"{words[0]}: warm-up"
     if curve is not None and run.verdict != "void" and run.data is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Literal, TypedDict
 
 import numpy as np
@@ -14,6 +15,7 @@ from latencykit.analysis.explanations import COMPLETE, EXPLANATIONS, OMISSION
 from latencykit.analysis.omission import VERDICT
 from latencykit.core.consistency import contradiction
 from latencykit.core.histogram import Histogram
+from latencykit.core.quantiles import is_resolved, statistic_text
 from latencykit.core.repr_html import verdict_html
 from latencykit.core.run import code_of
 from latencykit.core.summary import Summary
@@ -179,7 +181,7 @@ def _stall_text(result: Diagnosis) -> str:
         longest = f"{_seconds_text(float(left.length.min()))} to {longest}"
     if not left.timed or not len(stalls):
         number = int(max(np.rint(left.throughout[k]), 1))
-        raw, longest = result.raw, _seconds_text(result.longest)
+        raw, longest = result.raw, _slowest(result)
         if isinstance(raw, Summary) or number >= raw.count:
             return f"the slowest request took {longest}"
         rest = float(raw.percentile(100 * (1 - (number + 0.5) / raw.count)))
@@ -193,6 +195,14 @@ def _stall_text(result: Diagnosis) -> str:
         return f"until the end of the run, nothing was answered for {longest}"
     begin = float(stalls.start[int(stalls.duration.argmax())])
     return f"from {_moment(begin)} on, nothing was answered for {longest}"
+
+
+def _slowest(result: Diagnosis) -> str:
+    """The latency of the slowest request: a range where the source does not resolve it."""
+    raw = result.raw
+    if isinstance(raw, Histogram) and raw.count and not is_resolved(*raw.bracket("max")):
+        return statistic_text(raw, "max")
+    return _seconds_text(result.longest)
 
 
 def _missing_text(result: Diagnosis) -> str:
@@ -242,8 +252,7 @@ def _due_text(result: Diagnosis) -> str:
 
 def _nothing_hidden(result: Diagnosis) -> tuple[str, ...]:
     """Why no stall can have hidden requests, and of which length of stall that speaks."""
-    longest = _seconds_text(result.longest)
-    bound = result.bound
+    longest, bound = _slowest(result), result.bound
     if "overload" in result.findings and result.longest < result.backlog / 2:
         return ()  # each request kept the next one from being sent
     if bound is None or not bound.others:
@@ -360,7 +369,7 @@ def _why_unknown(result: Diagnosis) -> str:
         )
     if isinstance(result.raw, Summary):
         return "these statistics do not show how many requests were slow"
-    return f"the slowest request took {_seconds_text(result.longest)}; {unknown}"
+    return f"the slowest request took {_slowest(result)}; {unknown}"
 
 
 _DECIDING = (
@@ -440,26 +449,18 @@ def _were(number: int) -> str:
     return "was" if number == 1 else "were"
 
 
+def _texts(result: Diagnosis, data: Histogram | Summary | None) -> dict[float, str]:
+    """Percentiles of the table: ranges where the source does not resolve them."""
+    if data is None or data.count == 0:
+        return {}
+    rows = data.percentile_rows([p for p, *_ in result.rows])
+    show = partial(format_value, unit=data.unit)
+    return {row.percentile: format_row(replace(row, supported=True), show) for row in rows}
+
+
 def html_of(result: Diagnosis) -> str:
     """Return the diagnosis as a notebook shows it."""
-
-    def texts(data: Histogram | Summary | None) -> dict[float, str]:
-        """Percentiles of the table: ranges where the source does not resolve them."""
-        if data is None:
-            return {}
-        if isinstance(data, Summary):
-            return {
-                p: format_value(value, data.unit) for p, value in data.reported_percentiles.items()
-            }
-        rows = data.percentile_rows([p for p, *_ in result.rows]) if data.count else []
-        return {
-            row.percentile: format_row(
-                replace(row, supported=True), lambda value: format_value(value, data.unit)
-            )
-            for row in rows
-        }
-
-    raw, corrected = texts(result.raw), texts(result.corrected)
+    raw, corrected = _texts(result, result.raw), _texts(result, result.corrected)
     for p, (_, high) in result.most.items():
         corrected[p] = f"up to {format_value(high, result.raw.unit)}"
     rows = [(percentile_name(p), raw.get(p, ""), corrected.get(p, "")) for p, *_ in result.rows]
@@ -471,14 +472,14 @@ def html_of(result: Diagnosis) -> str:
 
 def text_of(result: Diagnosis) -> str:
     """Return the diagnosis as a console shows it."""
-    unit, most = result.raw.unit, result.most
+    raw, corrected = _texts(result, result.raw), _texts(result, result.corrected)
     lines = [f"{result.verdict}: {TITLES[result.verdict]}", *(f"  {s}" for s in result.sentences)]
-    for p, before, after in result.rows:
-        text = f"  {percentile_name(p):<8} {format_value(before, unit):>9}"
-        if after is not None:
-            text += f"  would have been {format_value(after, unit)}"
-        elif p in most:
-            text += f"  at most {format_value(most[p][1], unit)}"
+    for p, *_ in result.rows:
+        text = f"  {percentile_name(p):<8} {raw.get(p, ''):>9}"
+        if p in corrected:
+            text += f"  would have been {corrected[p]}"
+        elif p in result.most:
+            text += f"  at most {format_value(result.most[p][1], result.raw.unit)}"
         lines.append(text)
     return "\n".join([*lines, *([f"  {result.advice}"] if result.advice else [])])
 

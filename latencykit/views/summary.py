@@ -142,8 +142,11 @@ def _footnotes(
         if not (record["aggregate"] or every):
             texts = [text for text in texts if text not in of_all]
         texts.sort(key=lambda text: code_of(text) != "doubt")
-        texts = texts if every else [text for text in texts if text != bounds_note(record)]
-        for text in texts if every else texts[:1]:
+        if not every:  # a doubt of the numbers, and what they show; else the first note
+            texts = [text for text in texts if text != bounds_note(record)]
+            doubts = [text for text in texts if code_of(text) == "doubt"]
+            texts = [*doubts[:1], *findings[:1]] or texts[:1]
+        for text in texts:
             messages.setdefault(text, []).append(printable(record["name"]))
     for text, names in messages.items():
         of = f"{brief_list(names)}: " if len(names) < len(records) + left_out else ""

@@ -13,6 +13,7 @@ import latencykit as lk
 from latencykit.analysis.timeouts import suspected_timeout
 from latencykit.cli import cli
 from latencykit.views.series import series_record
+from latencykit.views.summary import summary_text
 
 
 def drift(evidence: Any) -> Any:
@@ -230,3 +231,13 @@ def test_a_maximum_above_the_last_bucket_is_a_lower_bound() -> None:
     beyond = lk.Histogram.from_buckets([0, 10], [10, 20], [50, 50], censored=3, censored_at=20.0)
     for data, bound in ((whole, False), (beyond, True)):
         assert series_record("", data)["max_is_lower_bound"] is bound
+
+
+def test_a_doubt_stands_beside_the_modes_and_hides_nothing(tmp_path):
+    rng = np.random.default_rng(1)
+    values = rng.lognormal(0, 0.1, 20_000) * np.repeat([1, 20], [18_000, 2_000])
+    path = tmp_path / "values.csv"
+    path.write_text("latency_ms\n" + "\n".join(f"{value:.4f}" for value in values))
+    *_, doubt, modes = summary_text([series_record("values", lk.read(path))]).splitlines()
+    assert doubt == "the last line has no newline; its number may be incomplete"
+    assert modes == "2 modes: 90 % around 1 ms, 10 % around 20 ms"

@@ -9,10 +9,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 
 import latencykit as lk
-from latencykit.cli import TASKS
+from latencykit.cli import TASKS, cli
 from latencykit.simulate import Server, Stall, paced_loop
 from tests.conftest import DATA
 
@@ -30,6 +31,23 @@ def test_every_command_is_listed_and_has_help(run):
             assert status == 0
             assert f"latencykit {name}" in text
             assert example.startswith(f"latencykit {name}")
+
+
+def test_an_option_names_the_unit_of_a_bare_duration(run):
+    """`--interval 5` is 5 s, and --help says so; where a unit is required, it says that."""
+    durations = {}
+    for commands in TASKS.values():
+        for name, *_ in commands:
+            command = cli.get_command(click.Context(cli), name)
+            for option in command.params:
+                text = str(getattr(option, "help", ""))
+                assert getattr(option, "metavar", "") != "D" or "with its unit" in text, (
+                    name,
+                    text,
+                )
+                durations[option.name] = option.metavar
+    for name in ("stall", "budget", "resolution", "interval", "duration", "service_time"):
+        assert durations[name] == "SECONDS"
 
 
 def test_help_loads_click_alone():

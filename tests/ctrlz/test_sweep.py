@@ -344,8 +344,17 @@ def test_the_numbers_of_the_runs_stand_clear_of_all_else(delay: float, highest: 
 
 
 def test_a_notebook_shows_every_run_and_the_bracket() -> None:
-    found = lk.sweep(known(lambda rate: 1e6 if rate < 700 else 1e8), QUEUE, duration="20s", runs=7)
+    said: list[str] = []
+    found = lk.sweep(
+        known(lambda rate: 1e6 if rate < 700 else 1e8),
+        QUEUE,
+        duration="2.5m",
+        runs=7,
+        progress=said.append,
+    )
     shown = found._repr_html_()
+    assert ">2.5 min</td>" in shown
+    assert any("/s for 2.5 min" in text for text in said)
     assert shown.count("<tr>") == 1 + len(found.runs)
     assert found.capacity is not None
     assert f"bracket {found.capacity.low:g} to {found.capacity.high:g}/s" in shown
