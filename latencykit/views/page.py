@@ -137,7 +137,8 @@ def _reliability(diagnosed: Sequence[DiagnosedSeries]) -> list[str]:
         texts.setdefault(text, []).append(entry.series.short or entry.series.name)
     if len(diagnosed) == 1:
         return list(texts)
-    return [f"<p><b>{esc(', '.join(names), 1000)}</b></p>{text}" for text, names in texts.items()]
+    named = {text: esc(", ".join(names), 1000) for text, names in texts.items() if text}
+    return [f"<p><b>{names}</b></p>{text}" for text, names in named.items()]
 
 
 def byte_count(size: int | str) -> int:

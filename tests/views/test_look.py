@@ -216,3 +216,16 @@ def test_axe_finds_nothing(
         results = page.evaluate(f"axe.run(document, {{runOnly: {kinds}}})")
         found = [(one["id"], one["nodes"][0]["html"][:100]) for one in results["violations"]]
         assert found == [], name
+
+
+@pytest.mark.needs_tool
+def test_a_table_that_goes_on_to_the_right_shows_it(
+    fourteen: dict[str, lk.Samples], tmp_path: Path, opened: Any
+) -> None:
+    page = opened(lk.report(fourteen, tmp_path / "page.html"), width=390).page
+    table = page.locator("#key-numbers .scroll").first
+    assert table.evaluate("one => one.scrollWidth > one.clientWidth + 100")
+    assert table.evaluate("one => getComputedStyle(one).backgroundAttachment") == "local, scroll"
+    table.evaluate("one => one.scrollTo(one.scrollWidth, 0)")
+    names = table.locator("tbody th").first.bounding_box()  # stay in view
+    assert 0 <= names["x"] < 390 - names["width"]
