@@ -52,8 +52,8 @@ def key_statistics(data: Any) -> list[tuple[str, str]]:
     if hasattr(data, "stats"):
         named = [(name, show(value)) for name, value in data.stats.items()]
         if data.count is None:
-            return texts(data.percentile_rows(), supported=None) + named
-        return [("requests", format_count(data.count)), *texts(data.percentile_rows()), *named]
+            return texts(data.reported_rows(), supported=None) + named
+        return [("requests", format_count(data.count)), *texts(data.reported_rows()), *named]
     usual = (50.0, 90.0, 99.0, 99.9, 99.99)
     if not hasattr(data, "count"):
         return [(f"p{format_percentile(p)}", show(float(data.percentile(p)))) for p in usual]

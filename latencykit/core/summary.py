@@ -170,9 +170,9 @@ class Summary(Value):
         `low` and `high` are NaN: a summary has no confidence intervals. A percentile is supported
         if the tool reports enough requests for it.
         """
-        return percentile_frame(self.percentile_rows(percentiles, confidence=confidence))
+        return percentile_frame(self.reported_rows(percentiles, confidence=confidence))
 
-    def percentile_rows(
+    def reported_rows(
         self, percentiles: ArrayLike | None = None, *, confidence: float = 0.95
     ) -> list[PercentileRow]:
         """Return reported percentiles with their bounds in the runs and their support."""

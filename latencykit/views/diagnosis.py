@@ -453,7 +453,8 @@ def _texts(result: Diagnosis, data: Histogram | Summary | None) -> dict[float, s
     """Percentiles of the table: ranges where the source does not resolve them."""
     if data is None or data.count == 0:
         return {}
-    rows = data.percentile_rows([p for p, *_ in result.rows])
+    rows_of = data.reported_rows if isinstance(data, Summary) else data.percentile_rows
+    rows = rows_of([p for p, *_ in result.rows])
     show = partial(format_value, unit=data.unit)
     return {row.percentile: format_row(replace(row, supported=True), show) for row in rows}
 
