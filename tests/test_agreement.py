@@ -221,6 +221,10 @@ def test_named_statistics_are_bracketed_as_the_terminal_brackets_them():
         bracketed = row["supported"] is False and row["percentile"] < 100
         assert (f"{name} (" in str(summary)) == bracketed, (name, str(summary))
         assert bool(re.search(rf"{re.escape(name)}\s+\(", html)) == bracketed, (name, html)
+    log = lk.read(DATA / "hlog/hdrhistogram-java-ctrlz-a/uncorrected.hlog")
+    known = [row["supported"] for row in series_record("", log)["percentiles"]]
+    assert [row["supported"] for row in series_record("", log.summary())["percentiles"]] == known
+    assert "p95 215 µs, p99 (1.04 ms)" in str(log.summary())  # the parts of the run differ
     of_unknown = lk.Summary({"mean": 3e6}, {99.0: 5e6})
     assert str(of_unknown) == "Summary(p99 5 ms, mean 3 ms)"
 

@@ -709,13 +709,14 @@ class Histogram(Value):
         from latencykit.core.summary import Summary
 
         names = [name for name in ("mean", "std", "min", "max") if is_resolved(*self.bracket(name))]
-        known = {
-            row.percentile: row.value
-            for row in self.percentile_rows(list(percentiles))
-            if row.resolved
-        }
+        rows = [row for row in self.percentile_rows(list(percentiles)) if row.resolved]
         return Summary(
-            {name: getattr(self, name) for name in names}, known, self.requests, self.unit, self.run
+            {name: getattr(self, name) for name in names},
+            {row.percentile: row.value for row in rows},
+            self.requests,
+            self.unit,
+            self.run,
+            causes={row.percentile: row.cause for row in rows if row.cause},
         )
 
     def to_frame(self) -> pd.DataFrame:

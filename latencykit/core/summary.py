@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import field
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, NoReturn, overload
 
 import numpy as np
@@ -57,6 +57,8 @@ class Summary(Value):
     runs : tuple of Summary
         The runs of one benchmark that the source repeats, where there are several; then a
         percentile of all lies between the lowest and the highest of theirs.
+    causes : mapping of float to str
+        Percentile → why it is uncertain, of which only the data summarised here knew.
 
     Examples
     --------
@@ -74,6 +76,7 @@ class Summary(Value):
     unit: str = "ns"
     run: Run = field(default_factory=Run)
     runs: tuple[Summary, ...] = ()
+    causes: Mapping[float, str] = field(default_factory=dict, compare=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -180,13 +183,13 @@ class Summary(Value):
         limit = highest_supported_percentile(self.count or 0, confidence)
         return [
             PercentileRow(
-                low=math.nan, high=math.nan, supported=supported,
-                cause="" if supported else "few requests", percentile=asked,
+                low=math.nan, high=math.nan, supported=not cause, cause=cause, percentile=asked,
                 value=self._reported_percentile(asked),
                 bucket_low=low, bucket_high=high, resolved=bool(is_resolved(low, high)),
             )
             for asked in np.ravel(p).tolist()
-            for supported in [asked <= limit or asked == 100]
+            for few in ["" if asked <= limit or asked == 100 else "few requests"]
+            for cause in [self.causes.get(asked, few)]
             for low, high in [self.percentile_bounds(asked)]
         ]  # fmt: skip
 
@@ -207,26 +210,18 @@ class Summary(Value):
         if unit == self.unit:
             return self
         factor = unit_factor(self.unit, unit)
-        stats = {name: value * factor for name, value in self.stats.items()}
-        return Summary(
-            stats,
-            {p: v * factor for p, v in self.reported_percentiles.items()},
-            self.count,
-            unit,
-            self.run.replace(unit=unit),
-            tuple(run.to_unit(unit) for run in self.runs),
+        return replace(
+            self,
+            stats={name: value * factor for name, value in self.stats.items()},
+            reported_percentiles={p: v * factor for p, v in self.reported_percentiles.items()},
+            unit=unit,
+            run=self.run.replace(unit=unit),
+            runs=tuple(run.to_unit(unit) for run in self.runs),
         )
 
     def with_run(self, **changes: object) -> Summary:
         """Return a copy with some facts of the run changed."""
-        return Summary(
-            self.stats,
-            self.reported_percentiles,
-            self.count,
-            self.unit,
-            self.run.replace(**changes),
-            self.runs,
-        )
+        return replace(self, run=self.run.replace(**changes))
 
     def __add__(self, other: object) -> NoReturn:
         raise IncompatibleDataError(

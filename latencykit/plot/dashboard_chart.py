@@ -40,7 +40,7 @@ from latencykit.plot.style import (
     RED,
     current_axes,
     series_styles,
-    shorten,
+    short_names,
     size_in_points,
 )
 from latencykit.plot.timeline_chart import timeline
@@ -217,13 +217,14 @@ def _side_by_side(ax: Axes, series: Mapping[str, object]) -> None:
     names, width = names[: most - 2], size_in_points(ax)[0]
     apart = min(0.5, (1 - 58.0 / width) / len(series))
     right: Look = {"fontsize": 8.5, "ha": "right"}
+    short = short_names(list(series), max(6, int(apart * width / 6.3)))
     for k, (label, numbers) in enumerate(listed.items()):
         x = 1.0 - apart * (len(series) - 1 - k)
         look = {"linewidth": 2.2} | styles[label]
         ends = [x - min(0.85 * apart, 40 / width), x]
         ax.plot(ends, [1.0 - 0.35 * step] * 2, solid_capstyle="butt", **look)
-        text = plain(shorten(label, max(6, int(apart * width / 6.3))))
-        _write(ax, x, 1.0 - 1.2 * step, text, fontweight="bold", color=look["color"], **right)
+        place = (x, 1.0 - 1.2 * step)
+        _write(ax, *place, plain(short[k]), fontweight="bold", color=look["color"], **right)
         for row, name in enumerate(names):
             _write(ax, x, 1.0 - (row + 2.4) * step, plain(numbers.get(name, "–"), 24), **right)
     for row, name in enumerate(names):
@@ -250,11 +251,11 @@ def _table(ax: Axes, series: Mapping[str, object]) -> None:
         _write(ax, x, 1.0 - 0.5 * step, words, color=MUTED, ha="right", **look)
     letters = max(8, int((places[0] * width - column - 0.07 * width) / 4.9))
     shown = order if len(order) < most else order[: most - 2]
-    for k, label in enumerate(shown):
+    for k, (label, short) in enumerate(zip(shown, short_names(shown, letters), strict=True)):
         y, data = 1.0 - (k + 1.5) * step, series[label]
         middle: Look = {**styles[label], "linewidth": 2.0, "markevery": [1]}
         ax.plot([0.0, 0.025, 0.05], [y] * 3, **middle)
-        _write(ax, 0.065, y, plain(shorten(label, letters)), **look)
+        _write(ax, 0.065, y, plain(short), **look)
         texts = [_text(data, p) for p in chosen]
         if counts:
             count = requests_of(data)

@@ -24,7 +24,7 @@ from matplotlib.transforms import Bbox, IdentityTransform
 from latencykit._records import record
 from latencykit._text import plain
 from latencykit.plot.series import named_count
-from latencykit.plot.style import FEW, INK, MUTED, is_dark, lighten, shorten, size_in_points
+from latencykit.plot.style import FEW, INK, MUTED, is_dark, lighten, short_names, size_in_points
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -593,9 +593,9 @@ def lanes(ax: Axes, names: Mapping[str, str], colours: Sequence[str], named: boo
     ax.tick_params(axis="y", length=0)
     ends, (bottom, top) = EndLabels(), ax.get_ylim()
     each = size_in_points(ax)[1] / (top - bottom)
+    short, words = short_names(list(names), 22), list(names.values())
     for k in range(0, len(names) if named else 0, math.ceil(11.5 / each)):
-        label, words = list(names.items())[k]
-        text, place = f"{plain(shorten(label, 22))}   {words}", len(names) - k - 0.5
+        text, place = f"{plain(short[k])}   {words[k]}", len(names) - k - 0.5
         ends.add(ax, text, place, color=colours[k], fontsize=8.5, fontweight="normal")
     ends.attach(ax)
     if named:
@@ -622,7 +622,8 @@ def name_curves(
     if named and len(series) > FEW:
         order = sorted(series, key=lambda label: -ends[label][0])
         texts = [
-            "   ".join(filter(None, (plain(shorten(label, 22)), ends[label][1]))) for label in order
+            "   ".join(filter(None, (plain(short), ends[label][1])))
+            for label, short in zip(order, short_names(order, 22), strict=True)
         ]
         outside_legend(ax, [lines[label][0] for label in order], texts)
         return

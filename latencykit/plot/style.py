@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Literal, TypedDict
 
     from matplotlib.axes import Axes
@@ -127,6 +127,36 @@ def shorten(text: str, limit: int) -> str:
     if len(text) <= limit:
         return text
     return text[: limit // 2] + "…" + text[-(limit - limit // 2 - 1) :]
+
+
+def short_names(names: Sequence[str], limit: int) -> list[str]:
+    """Return names of at most `limit` characters, distinct where the names are."""
+    if all(len(name) <= limit for name in names):
+        return list(names)
+    # What lies between the beginning and the end that all of them share.
+    head = 0 if len(names) == 1 else _shared(names)
+    tail = 0 if len(names) == 1 else _shared([name[head:][::-1] for name in names])
+    cores = [
+        ("…" if head else "") + name[head : len(name) - tail] + ("…" if tail else "")
+        for name in names
+    ]
+    short = [shorten(name, limit) for name in cores]
+    if len(set(short)) < len(set(names)):
+        width = len(str(len(cores))) + 2
+        short = [f"{shorten(name, limit - width)} #{k}" for k, name in enumerate(cores, 1)]
+    return short
+
+
+def _shared(names: Sequence[str]) -> int:
+    """The length of the beginning that all names share, up to the end of a word.
+
+    None where one of the names is this beginning: little would be left of it.
+    """
+    columns = enumerate(zip(*names, strict=False))
+    size = next((k for k, letters in columns if len(set(letters)) > 1), 0)
+    while size and names[0][size - 1].isalnum():
+        size -= 1
+    return size
 
 
 def current_axes(ax: Axes | None) -> Axes:

@@ -5,16 +5,15 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Literal, TypedDict
 
-from latencykit.core.quantiles import highest_supported_percentile
 from latencykit.core.summary import Summary
 from latencykit.units import format_percentile
 from latencykit.views.tables import Table
 from latencykit.views.values import (
     PercentileRecord,
     UnitFrom,
-    exact_row,
     percentile_row,
     record_from,
+    summary_rows,
 )
 
 if TYPE_CHECKING:
@@ -95,13 +94,8 @@ def _percentiles_of(
 ) -> list[PercentileRecord]:
     if not isinstance(row.data, Summary):
         return [percentile_row(result) for result in row.percentile_rows(percentiles, confidence)]
-    reported, count = row.data.reported_percentiles, row.data.count
-    limit = None if count is None else highest_supported_percentile(count, confidence)
-    return [
-        exact_row(p, reported[p], None if limit is None else p <= limit)
-        for p in percentiles
-        if p in reported
-    ]
+    reported = [p for p in percentiles if p in row.data.reported_percentiles]
+    return summary_rows(row.data, reported, confidence)
 
 
 def load_text(record: LoadRecord, style: str = "table", out_unit: str | None = None) -> str:

@@ -18,7 +18,7 @@ from latencykit.core.quantiles import brackets_at
 from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.core.summary import Summary
 from latencykit.plot.curves import curve_of, place_of
-from latencykit.plot.style import BLUE, COLOURS, MARKERS, RED, series_styles, shorten
+from latencykit.plot.style import BLUE, COLOURS, MARKERS, RED, series_styles, short_names
 from latencykit.units import format_count
 from latencykit.views.page_data import (
     FINE,
@@ -304,36 +304,6 @@ def with_short_names(series: Sequence[PageSeries]) -> list[PageSeries]:
     names = [part.name for part in series]
     apart = zip(series, short_names(names, _SHORT), short_names(names, _LABEL), strict=True)
     return [replace(part, short=short, label=label) for part, short, label in apart]
-
-
-def short_names(names: Sequence[str], limit: int) -> list[str]:
-    """Return names of at most `limit` characters, distinct where the names are."""
-    if all(len(name) <= limit for name in names):
-        return list(names)
-    # What lies between the beginning and the end that all of them share.
-    head = 0 if len(names) == 1 else _shared(names)
-    tail = 0 if len(names) == 1 else _shared([name[head:][::-1] for name in names])
-    cores = [
-        ("…" if head else "") + name[head : len(name) - tail] + ("…" if tail else "")
-        for name in names
-    ]
-    short = [shorten(name, limit) for name in cores]
-    if len(set(short)) < len(set(names)):
-        width = len(str(len(cores))) + 2
-        short = [f"{shorten(name, limit - width)} #{k}" for k, name in enumerate(cores, 1)]
-    return short
-
-
-def _shared(names: Sequence[str]) -> int:
-    """The length of the beginning that all names share, up to the end of a word.
-
-    None where one of the names is this beginning: little would be left of it.
-    """
-    columns = enumerate(zip(*names, strict=False))
-    size = next((k for k, letters in columns if len(set(letters)) > 1), 0)
-    while size and names[0][size - 1].isalnum():
-        size -= 1
-    return size
 
 
 def finer(series: Mapping[str, object], start: float, end: float) -> dict[str, Any]:

@@ -35,6 +35,7 @@ from latencykit.views.values import (
     number,
     percentile_row,
     record_from,
+    summary_rows,
 )
 
 if TYPE_CHECKING:
@@ -413,18 +414,11 @@ def _of_summary(
     name: str, summary: Summary, percentiles: Sequence[float] | None, confidence: float
 ) -> SeriesRecord:
     """Only what the tool reports; the sample is judged where it also reports a count."""
-    reported = {
-        p: v for p, v in summary.reported_percentiles.items() if percentiles and p in percentiles
-    } or dict(summary.reported_percentiles)
+    reported = sorted(summary.reported_percentiles)
+    chosen = [p for p in reported if p in (percentiles or ())] or reported
+    rows = summary_rows(summary, chosen, confidence)
     count = summary.count
     limit = None if count is None else highest_supported_percentile(count, confidence)
-    rows = [
-        exact_row(p, value, None if limit is None else p <= limit)
-        for p, value in sorted(reported.items())
-    ]
-    for row in rows if summary.runs else ():
-        low, high = summary.percentile_bounds(row["percentile"])
-        row |= {"bucket_low": number(low), "resolved": bool(is_resolved(low, high))}
     return _frame(name, "summary", summary.unit, summary.run) | {
         "count": count,
         "min": number(summary.stats.get("min")),

@@ -9,10 +9,11 @@ from latencykit._text import cause_text
 from latencykit.units import NANOSECONDS, format_value, percentile_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from latencykit._typing import Percentile
     from latencykit.core.quantiles import PercentileRow
+    from latencykit.core.summary import Summary
 
 
 UnitFrom = Literal["file", "format", "option", "assumed"]
@@ -93,7 +94,16 @@ def percentile_row(row: PercentileRow) -> PercentileRecord:
     return record_from(PercentileRecord, row, percentile=row.percentile, cause=row.cause or None)
 
 
-def exact_row(percentile: float, value: float, supported: bool | None = None) -> PercentileRecord:
+def summary_rows(
+    summary: Summary, percentiles: Sequence[float], confidence: float
+) -> list[PercentileRecord]:
+    """Return reported percentiles; how well they are known only where the tool reports a count."""
+    unknown: Any = {"supported": None, "cause": None} if summary.count is None else {}
+    rows = summary.reported_rows(percentiles, confidence=confidence)
+    return [{**percentile_row(row), **unknown} for row in rows]
+
+
+def exact_row(percentile: float, value: float) -> PercentileRecord:
     """Return a percentile that a tool reports or a model gives: no interval and no bucket."""
     exact = number(value)
     return {
@@ -104,9 +114,9 @@ def exact_row(percentile: float, value: float, supported: bool | None = None) ->
         "bucket_low": exact,
         "bucket_high": exact,
         "resolved": True,
-        "supported": supported,
+        "supported": None,
         "events": None,
-        "cause": "few requests" if supported is False else None,
+        "cause": None,
     }
 
 

@@ -90,3 +90,11 @@ def test_a_summary_has_a_page_too():
     assert_tidy(
         drawn(plot.dashboard, lk.Summary({"mean": 1e6, "max": 9e6}, {99: 5e6}, 100), 1000, 780)
     )
+
+
+@pytest.mark.slow
+def test_shortened_names_are_distinct(raw):
+    label = 'http_request_duration_seconds{code="%s",method="GET",path="/var"}'
+    series = {label % code: raw for code in (200, 404, 500, 503)}
+    words = words_of(drawn(plot.dashboard, series, 1000, 780))
+    assert len({word for word in words if word.startswith("…")}) == 4

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import latencykit as lk
-from latencykit.views.page_series import short_names
+from latencykit.plot.style import short_names
 
 pytestmark = pytest.mark.slow
 
