@@ -176,6 +176,10 @@ def write_page(
         "to": chosen.end,
     }
     origins = {entry.name: {"path": without_secrets(entry.path), **read} for entry in loaded}
+    if chosen.by not in (None, "tag"):  # tags are chosen one by one
+        for entry in loaded:
+            part = None if entry.data.run.aggregate else entry.series
+            origins[entry.name] |= {"by": chosen.by, "part": part}
     command = shlex.join(["latencykit", *args])
     with atomic(target, given.files, spec) as temporary:
         text = page_html(named, files=files, command=command, origins=origins, **options)

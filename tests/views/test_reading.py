@@ -111,6 +111,26 @@ def test_one_command_and_one_reason_for_all_series(tmp_path: Path, opened: Any) 
     assert not any("uncertain" in row or "sample" in row for row in rows[:-1])
 
 
+def test_what_is_copied_of_parts_of_a_table_finds_them_again(
+    tmp_path: Path, opened: Any, run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = [f"{k / 10},{k % 7 + 1},/{'ab'[k % 2]}\n" for k in range(600)]
+    (tmp_path / "calls.csv").write_text("start_s,latency_ms,endpoint\n" + "".join(rows))
+    assert run("report", "calls.csv", "--by", "endpoint", "-o", "page.html")[0] == 0
+    page = opened(tmp_path / "page.html").page
+    copied = {}
+    for kind in ("command", "Python"):
+        page.get_by_role("button", name=f"Copy as {kind}").click()
+        page.get_by_text("Copied", exact=True).wait_for()
+        page.get_by_text("Copied", exact=True).wait_for(state="detached")
+        copied[kind] = page.text_content("#spoken").removeprefix("Copied: ")
+    assert copied["command"] == "latencykit summary calls.csv --by endpoint"
+    printed: list[Any] = []
+    exec(copied["Python"], {"print": printed.append})
+    assert [one.count for one in printed] == [600, 300, 300]
+
+
 def test_on_paper_charts_are_as_wide_as_the_page_and_all_is_open(
     raw: lk.HistogramLog, tmp_path: Path, opened: Any
 ) -> None:

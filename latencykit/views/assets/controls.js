@@ -135,13 +135,13 @@ function solo(page, place) {
 
 const quoted = (text) => (/^[\w./=:@%+,-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
 
-const OPTIONS = { format: "--format-in", series: "--series", tag: "--tag", measure: "--measure", unit: "--unit", column: "--column", start_column: "--start-column" };
+const OPTIONS = { format: "--format-in", series: "--series", tag: "--tag", measure: "--measure", unit: "--unit", column: "--column", start_column: "--start-column", by: "--by" };
 
 // Where the series that are shown come from: each file, and what chooses the series in it.
 function origins(page) {
   return page.series.filter((one) => !one.hidden && !one.shadow).map(({ origin, data }) => {
-    const { path, lenient, from, to, ...chosen } = origin, [start, end] = (data && spanOf(page, data)) || [];
-    return { path, lenient, chosen, from: start ?? from, to: end ?? to };
+    const { path, lenient, from, to, part, ...chosen } = origin, [start, end] = (data && spanOf(page, data)) || [];
+    return { path, lenient, part, chosen, from: start ?? from, to: end ?? to };
   });
 }
 
@@ -176,10 +176,11 @@ function commandOf(page) {
 
 function pythonOf(page) {
   const text = JSON.stringify;
-  const reads = origins(page).map(({ path, lenient, chosen, from, to }) => {
+  const reads = origins(page).map(({ path, lenient, part, chosen: { by, ...chosen }, from, to }) => {
     const options = Object.entries(chosen).map(([key, value]) => `, ${key}=${text(value)}`).join("") + (lenient ? ", lenient=True" : "");
     const ends = [from === undefined ? "" : text(from), to === undefined ? "" : `${from === undefined ? "end=" : ""}${text(to)}`].filter(Boolean);
-    return `lk.read(${text(path)}${options})${ends.length ? `.between(${ends.join(", ")})` : ""}`;
+    const where = part === undefined ? "" : `.where(**{${text(by)}: ${text(part)}})`;
+    return `lk.read(${text(path)}${options})${where}${ends.length ? `.between(${ends.join(", ")})` : ""}`;
   });
   return `import latencykit as lk\n\n${[...new Set(reads)].map((read) => `print(${read}.summary())`).join("\n")}\n`;
 }

@@ -374,7 +374,7 @@ function numbersOf(one, spread, page, position) {
   const unit = page.model.unit, name = el("th", { scope: "row" }, el("i", { class: `swatch ${one.cls} ${one.mark}` }), one.short);
   const unknown = !dataWithin(page, one, page.span), blank = unknown || !spread || !spread.value.length;
   const own = unknown ? null : ownSpan(dataWithin(page, one, page.span), page.span);
-  if (own) name.append(el("small", {}, `its time bins from ${durationText(own[0])} to ${durationText(own[1])}`));
+  if (own) name.append(" ", el("small", {}, `its time bins from ${durationText(own[0])} to ${durationText(own[1])}`));
   const cells = page.model.percentiles.map((percentile) => {
     if (blank) return el("td", { "data-percentile": percentile });
     const row = rowAt(spread, percentile);
