@@ -180,7 +180,7 @@ def _stall_text(result: Diagnosis) -> str:
     if left.length.min() < TEXT.alike * left.length.max():
         longest = f"{_seconds_text(float(left.length.min()))} to {longest}"
     if not left.timed or not len(stalls):
-        number = int(max(np.rint(left.throughout[k]), 1))
+        number = _as_slow(result)
         raw, longest = result.raw, _slowest(result)
         if isinstance(raw, Summary) or number >= raw.count:
             return f"the slowest request took {longest}"
@@ -195,6 +195,12 @@ def _stall_text(result: Diagnosis) -> str:
         return f"until the end of the run, nothing was answered for {longest}"
     begin = float(stalls.start[int(stalls.duration.argmax())])
     return f"from {_moment(begin)} on, nothing was answered for {longest}"
+
+
+def _as_slow(result: Diagnosis) -> int:
+    """How many requests took about as long as the slowest."""
+    raw = result.raw
+    return 1 if isinstance(raw, Summary) else max(raw.count_above(TEXT.alike * raw.max), 1)
 
 
 def _slowest(result: Diagnosis) -> str:
@@ -301,7 +307,7 @@ def _service_times(result: Diagnosis) -> tuple[str, ...]:
     if len(result.detected_stalls):
         texts.append(_stall_text(result))
     elif result.explained and result.left and "clipped" not in result.findings:
-        slow = max(round(float(result.left.throughout.sum())), 1)
+        slow = _as_slow(result)
         alone = result.explained.probability["isolated"]
         shows = "no stall shows" if alone >= 0.5 else "whether the server stopped is open"
         texts.append(
