@@ -280,18 +280,8 @@ sender_options = _together(
     click.option("--connections", type=click.IntRange(1), help="Connections that sent requests."),
 )
 freeze_options = _together(
-    click.option(
-        "--stall",
-        metavar="SECONDS",
-        default="4s",
-        help="How long the server is frozen.",
-    ),
-    click.option(
-        "--duration",
-        metavar="SECONDS",
-        default="12s",
-        help="Length of a run.",
-    ),
+    click.option("--stall", metavar="SECONDS", default="4s", help="How long the server is frozen."),
+    click.option("--duration", metavar="SECONDS", default="12s", help="Length of a run."),
     click.option(
         "--rate",
         type=Real(0, min_open=True),

@@ -54,11 +54,7 @@ from latencykit.cli.output import print_result, print_sentences, write_chart
     default="20s",
     help="Length of a usual run. The longest run takes eight times as long.",
 )
-@click.option(
-    "--budget",
-    metavar="SECONDS",
-    help="Time for all runs together, such as 10m.",
-)
+@click.option("--budget", metavar="SECONDS", help="Time for all runs together, such as 10m.")
 @click.option(
     "--runs",
     type=click.IntRange(3, 1000),

@@ -31,7 +31,7 @@ from latencykit.views.page_data import (
     started,
 )
 from latencykit.views.series import SeriesRecord, model_record, series_record
-from latencykit.views.values import PercentileRecord, exact_row, number
+from latencykit.views.values import PercentileRecord, number, summary_rows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -145,7 +145,7 @@ class PageSeries:
         """Percentile → row of the whole run, of those that the source knows."""
         rows = {row["percentile"]: row for row in self.numbers["percentiles"]}
         if isinstance(self.counted, Summary) and "max" in self.counted.stats:
-            rows.setdefault(100.0, exact_row(100.0, self.counted.stats["max"]))
+            rows.setdefault(100.0, summary_rows(self.counted, [100.0])[0])
         further = [p for p in percentiles if p not in rows]
         if (
             further

@@ -30,7 +30,6 @@ from latencykit.views.values import (
     Span,
     TrimmedRecord,
     UnitFrom,
-    exact_row,
     in_nanoseconds,
     number,
     percentile_row,
@@ -337,11 +336,10 @@ def bounds_note(record: SeriesRecord) -> str:
 
 def model_record(name: str, model: Distribution) -> SeriesRecord:
     """Return a model as a series: it has neither a count nor confidence intervals."""
+    exact = Summary({}, {p: float(model.percentile(p)) for p in STANDARD_PERCENTILES[:-1]})
     return _frame(name, "summary", model.unit, model.run) | {
         "mean": number(model.mean),
-        "percentiles": [
-            exact_row(p, float(model.percentile(p))) for p in STANDARD_PERCENTILES[:-1]
-        ],
+        "percentiles": summary_rows(exact, list(exact.reported_percentiles)),
         "highest_supported_percentile": 100.0,
         "supported_up_to": 100.0,
     }

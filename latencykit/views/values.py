@@ -95,29 +95,12 @@ def percentile_row(row: PercentileRow) -> PercentileRecord:
 
 
 def summary_rows(
-    summary: Summary, percentiles: Sequence[float], confidence: float
+    summary: Summary, percentiles: Sequence[float], confidence: float = 0.95
 ) -> list[PercentileRecord]:
     """Return reported percentiles; how well they are known only where the tool reports a count."""
     unknown: Any = {"supported": None, "cause": None} if summary.count is None else {}
     rows = summary.reported_rows(percentiles, confidence=confidence)
     return [{**percentile_row(row), **unknown} for row in rows]
-
-
-def exact_row(percentile: float, value: float) -> PercentileRecord:
-    """Return a percentile that a tool reports or a model gives: no interval and no bucket."""
-    exact = number(value)
-    return {
-        "percentile": percentile,
-        "value": exact,
-        "low": None,
-        "high": None,
-        "bucket_low": exact,
-        "bucket_high": exact,
-        "resolved": True,
-        "supported": None,
-        "events": None,
-        "cause": None,
-    }
 
 
 def causes_text(rows: Iterable[PercentileRecord | UserPercentileRecord]) -> str:
