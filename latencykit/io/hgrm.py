@@ -26,7 +26,7 @@ from latencykit.errors import InvalidArgumentError
 from latencykit.io.build import unit_in
 from latencykit.io.hlog import own_comment, own_facts, run_facts, stated_facts
 from latencykit.io.rows import CUT_LINE
-from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Source
+from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 from latencykit.units import NANOSECONDS
 
 if TYPE_CHECKING:
@@ -282,10 +282,6 @@ def write_hgrm(
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-FORMATS = (
-    Format(
-        "hgrm", "HdrHistogram percentile distribution", "histogram", (".hgrm",), sniff, read,
-        write_hgrm, unit="ms",
-        example="HistogramLogProcessor -i run.hlog -o run   # writes run.hgrm",
-    ),
-)  # fmt: skip
+FORMATS = {
+    "hgrm": (sniff, read, write_hgrm),
+}

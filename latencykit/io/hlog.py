@@ -52,7 +52,6 @@ from latencykit.io.source import (
     Confidence,
     Data,
     DocumentSource,
-    Format,
     Head,
     ReadOptions,
     Source,
@@ -1093,11 +1092,6 @@ def sum_of_small(
     return counts, ends.size, origin, offset[first], end
 
 
-FORMATS = (
-    Format(
-        "hlog", "HdrHistogram interval log", "log", (".hlog", ".hgrm.log"), sniff, read,
-        write_hlog, unit="ns",
-        example="java -javaagent:jHiccup.jar='-l hiccup.hlog' -jar app.jar   # writes "
-        "hiccup.hlog; so does HistogramLogWriter",
-    ),
-)  # fmt: skip
+FORMATS = {
+    "hlog": (sniff, read, write_hlog),
+}

@@ -16,7 +16,7 @@ from latencykit.core.run import Run
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
 from latencykit.hdr.payload import counts_length
-from latencykit.io.source import Data, Format, ReadOptions, Source, level_name
+from latencykit.io.source import Data, ReadOptions, Source, level_name
 from latencykit.io.text_reports import has_match
 from latencykit.units import NANOSECONDS
 
@@ -220,10 +220,6 @@ def _buckets(record: JSONObject) -> Buckets:
     return EdgeBuckets(record["low"], record["high"], open_ended=open_ended)
 
 
-FORMATS = (
-    Format(
-        "json", "latencykit's own JSON", "samples", (".json",),
-        has_match(r'\A\s*\{"latencykit":'), read, write_json,
-        example="latencykit convert run.hlog run.json",
-    ),
-)  # fmt: skip
+FORMATS = {
+    "json": (has_match(r'\A\s*\{"latencykit":'), read, write_json),
+}

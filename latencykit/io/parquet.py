@@ -56,7 +56,7 @@ from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog, blocks_of, interval_tags, mapped_through
 from latencykit.errors import InvalidArgumentError, LatencyKitError, MissingPackageError
 from latencykit.io import native_json as json_native
-from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Source
+from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -299,9 +299,6 @@ class _ParquetPart:
                     yield block if chosen.size == unique.size else block.take(chosen)
 
 
-FORMATS = (
-    Format(
-        "parquet", "latencykit's table of buckets in Parquet", "log", (".parquet",), sniff, read,
-        write_parquet, example="latencykit convert run.hlog run.parquet",
-    ),
-)  # fmt: skip
+FORMATS = {
+    "parquet": (sniff, read, write_parquet),
+}

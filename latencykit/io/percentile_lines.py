@@ -18,7 +18,7 @@ from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
 from latencykit.core.summary import Summary
 from latencykit.io.build import base_unit, distinct, of_all_requests, unanswered
-from latencykit.io.source import Confidence, Format
+from latencykit.io.source import Confidence
 from latencykit.io.text_reports import plain
 from latencykit.units import NANOSECONDS
 
@@ -478,9 +478,6 @@ def _data(group: _Group, options: ReadOptions) -> Data:
     return Summary(stats, percentiles, group.count or None, unit, run)
 
 
-FORMATS = (
-    Format(
-        "percentile-lines", "lines of percentiles of any program", "histogram", (".txt", ".json"),
-        sniff, read, example="./my-benchmark > out.txt",
-    ),
-)  # fmt: skip
+FORMATS = {
+    "percentile-lines": (sniff, read),
+}

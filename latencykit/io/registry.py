@@ -1,24 +1,28 @@
 """The registry of formats: the modules that read them, and the marks that inputs are known by.
 
-A module has a tuple ``FORMATS`` of `latencykit.io.source.Format`. To add a built-in format, name
-its module and its marks here, and put a sample under ``tests/data/formats``. A third party adds one
-by an entry point in the group ``latencykit.formats`` that refers to such a tuple (or to one
-format), and tests it with `latencykit.testing.FormatContract`.
+``formats.csv`` has a row per format: its module, name, title, level of detail, suffixes, unit and
+the command that makes such an output. The module's ``FORMATS`` has the functions: name → sniff,
+read and, of what is written, write. To add a built-in format, add its row, name its module and its
+marks here, and put a sample under ``tests/data/formats``. A third party adds one by an entry point
+in the group ``latencykit.formats`` that refers to a `latencykit.io.source.Format` or a tuple of
+them, and tests it with `latencykit.testing.FormatContract`.
 """
 
 from __future__ import annotations
 
+import csv
 import importlib
 import itertools
 import re
 import warnings
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+from latencykit.io.source import Format, Head
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-
-    from latencykit.io.source import Format, Head
 
 ENTRY_POINTS = "latencykit.formats"
 
@@ -244,17 +248,29 @@ def all_formats() -> tuple[Format, ...]:
 
 
 def named_format(name: str) -> Format | None:
-    """Return the format of that name, or None; modules that are called so are looked at first."""
-
-    def is_other(module: str) -> bool:
-        stem = module.removeprefix("tools.").replace("_", "-")
-        return not (name.startswith(stem) or module in ("raw", "native_json"))
-
-    modules = sorted(_MARKS, key=is_other)
-    groups = itertools.chain(map(_formats_in, modules), [plugin_formats()])
-    return next((entry for group in groups for entry in group if entry.name == name), None)
+    """Return the format of that name, or None."""
+    row = table().get(name)
+    formats = plugin_formats() if row is None else _formats_in(row["module"])
+    return next((entry for entry in formats if entry.name == name), None)
 
 
+@cache
+def table() -> dict[str, dict[str, str]]:
+    """Return the row of each format of the package by its name."""
+    text = Path(__file__).with_name("formats.csv").read_text("utf-8")
+    return {row["name"]: row for row in csv.DictReader(text.splitlines())}
+
+
+@cache
 def _formats_in(module: str) -> tuple[Format, ...]:
-    formats: tuple[Format, ...] = importlib.import_module(f"latencykit.io.{module}").FORMATS
-    return formats
+    formats = []
+    for name, functions in importlib.import_module(f"latencykit.io.{module}").FORMATS.items():
+        row = table()[name]
+        sniff, read, write = (*functions, None)[:3]
+        formats.append(
+            Format(
+                name, row["title"], row["level"], tuple(row["suffixes"].split()), sniff, read,
+                write, row["unit"] or None, row["example"],
+            )
+        )  # fmt: skip
+    return tuple(formats)

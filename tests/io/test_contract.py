@@ -25,7 +25,7 @@ import pytest
 
 from latencykit.errors import CorruptInputError, LatencyKitError
 from latencykit.io.reading import detect, read_source
-from latencykit.io.registry import builtin_formats, rounds
+from latencykit.io.registry import builtin_formats, rounds, table
 from latencykit.io.source import Confidence, Head, ReadOptions, Source, level_name
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ def attempt(function: Callable[..., Any], *arguments: Any, **options: Any) -> An
 
 def test_names_are_unique_and_every_format_has_a_fixture():
     names = [one.name for one in builtin_formats()]
-    assert len(set(names)) == len(names)
+    assert names == list(table())
     folders = {case.folder.parent.name for case in CASES}
     assert folders <= set(names), "a fixture of no format"
     assert set(names) - folders == set(WITHOUT_FIXTURE), (

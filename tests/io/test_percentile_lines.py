@@ -10,7 +10,7 @@ from click.testing import CliRunner
 import latencykit as lk
 from latencykit.cli import cli
 from latencykit.errors import LatencyKitError
-from latencykit.io.percentile_lines import FORMATS
+from latencykit.io.percentile_lines import sniff
 from latencykit.io.reading import detect
 from latencykit.io.source import Confidence, Head, Source
 from tests.io.conftest import lost
@@ -90,8 +90,7 @@ def test_a_report_of_an_interval_does_not_stand_for_the_run(tmp_path) -> None:
     ],
 )  # fmt: skip
 def test_what_is_not_a_distribution_is_left(text) -> None:
-    (one,) = FORMATS
-    assert one.sniff(Head("x.txt", text.encode())) == Confidence.NO
+    assert sniff(Head("x.txt", text.encode())) == Confidence.NO
 
 
 ROOT = Path(__file__).parents[2]
@@ -107,8 +106,7 @@ ROOT = Path(__file__).parents[2]
     ids=lambda path: path.name,
 )  # fmt: skip
 def test_prose_is_left(path) -> None:
-    (one,) = FORMATS
-    assert one.sniff(Source(path).head) == Confidence.NO
+    assert sniff(Source(path).head) == Confidence.NO
 
 
 def test_every_other_format_comes_first(data) -> None:

@@ -11,4 +11,4 @@ from latencykit.io.raw import binary, delimited, objects
 
 __all__ = ["FORMATS"]
 
-FORMATS = (*delimited.FORMATS, *objects.FORMATS, *binary.FORMATS)
+FORMATS = delimited.FORMATS | objects.FORMATS | binary.FORMATS

@@ -371,24 +371,9 @@ def _read_frame(source: Source, options: ReadOptions) -> dict[str, Data]:
 
 FRAME = Format("frame", "data frame", "samples", (), lambda _: Confidence.NO, _read_frame)
 
-FORMATS = (
-    Format(
-        "parquet-samples", "Parquet tables of requests", "samples", (".parquet",), sniff_parquet,
-        read_parquet, example="python -c \"… df.to_parquet('calls.parquet')\"",
-    ),
-    Format(
-        "feather", "Feather and Arrow tables of requests", "samples",
-        (".feather", ".arrow", ".ipc"), sniff_feather, read_feather,
-        example="python -c \"… df.to_feather('calls.feather')\"",
-    ),
-    Format(
-        "npy", "NumPy arrays of latencies", "samples", (".npy",), sniff_npy, read_npy,
-        example="python -c \"… np.save('latency.npy', latencies)\"   # writes latency.npy; "
-        "numbers need --unit",
-    ),
-    Format(
-        "npz", "NumPy archives of columns", "samples", (".npz",), sniff_npz, read_npz,
-        example="python -c \"… np.savez('calls.npz', latency_ms=latencies, start_s=starts)\"   # "
-        "writes calls.npz",
-    ),
-)  # fmt: skip
+FORMATS = {
+    "parquet-samples": (sniff_parquet, read_parquet),
+    "feather": (sniff_feather, read_feather),
+    "npy": (sniff_npy, read_npy),
+    "npz": (sniff_npz, read_npz),
+}

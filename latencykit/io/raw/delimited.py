@@ -27,7 +27,7 @@ from latencykit.io.raw.cells import (
 from latencykit.io.raw.columns import plan_of, refuse_twice
 from latencykit.io.raw.log_parts import sniff_requests
 from latencykit.io.rows import RowLayout, Table, row_texts, table_chunks
-from latencykit.io.source import Confidence, Data, DocumentSource, Format, Head, ReadOptions, Source
+from latencykit.io.source import Confidence, Data, DocumentSource, Head, ReadOptions, Source
 
 _SAMPLE = 400  # rows that the decisions are based on
 _SEPARATORS = ("\t", ";", "|", ",")
@@ -291,15 +291,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
 _MEANT = {"comma": "1,234 is taken as 1.234", "grouped": "1,234 is taken as 1234"}
 
 
-FORMATS = (
-    Format(
-        "csv", "tables of requests: CSV, TSV, semicolons, blanks", "samples",
-        (".csv", ".tsv", ".txt", ".dat"), sniff_csv, read, write=csv_out.write_csv,
-        example="my-client > calls.csv   # start_ns,latency_ns,status or the like, one row per "
-        "request",
-    ),
-    Format(
-        "numbers", "one latency per line", "samples", (".txt", ".dat"), sniff_numbers, read,
-        example="my-client > latencies.txt   # durations such as 5.2ms; bare numbers need --unit",
-    ),
-)  # fmt: skip
+FORMATS = {
+    "csv": (sniff_csv, read, csv_out.write_csv),
+    "numbers": (sniff_numbers, read),
+}

@@ -21,7 +21,7 @@ from latencykit.io.raw.cells import are_statistics, latency_columns, roles_of, s
 from latencykit.io.raw.columns import looked_at, plan_of
 from latencykit.io.raw.outcomes import candidate
 from latencykit.io.rows import CUT_LINE, Table, cells_of, line_chunks
-from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Source, refuse_rows
+from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source, refuse_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -358,22 +358,8 @@ def _table_of(
     return _table_of_objects(entries, columns, source)
 
 
-FORMATS = (
-    Format(
-        "jsonl", "JSON lines: one request per object", "samples", (".jsonl", ".ndjson", ".json"),
-        sniff_lines, read_lines,
-        example='my-client > calls.jsonl   # {"start": "2026-01-31T12:00:00.5Z", "latency_ms": '
-        '1.3, "status": 200}',
-    ),
-    Format(
-        "logfmt", "lines of key=value (logfmt)", "samples", (".log", ".txt"), sniff_pairs,
-        read_pairs,
-        example="my-service 2> service.log   # ts=2026-01-31T12:00:00Z path=/cart status=200 "
-        "duration=1.3ms",
-    ),
-    Format(
-        "json-samples", "a JSON list of requests or of numbers", "samples", (".json",),
-        sniff_document, read_document,
-        example='my-client > calls.json   # [{"start_s": 0.0, "latency_ms": 1.3}, …]',
-    ),
-)  # fmt: skip
+FORMATS = {
+    "jsonl": (sniff_lines, read_lines),
+    "logfmt": (sniff_pairs, read_pairs),
+    "json-samples": (sniff_document, read_document),
+}

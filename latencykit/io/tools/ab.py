@@ -16,7 +16,6 @@ from latencykit.core.run import Run
 from latencykit.io.build import data_from_points, mixed_note, samples_of, unanswered
 from latencykit.io.declared import TRUNCATED
 from latencykit.io.rows import CUT_LINE, RowLayout, read_table
-from latencykit.io.source import Format
 from latencykit.io.text_reports import certain, command_of, fact, plain, section_runs, starts_with
 
 if TYPE_CHECKING:
@@ -165,19 +164,8 @@ def read_percent(source: Source, options: ReadOptions) -> dict[str, Data]:
     return {"": data_from_points(points, None, {}, _RUN.with_notes(*notes, hint), "ms")}
 
 
-FORMATS = (
-    Format(
-        "ab", "ApacheBench (text)", "histogram", (".txt",), sniff_text, read_text, unit="ms",
-        example="ab -k -c 4 -t 30 http://127.0.0.1:8080/ > ab.txt",
-    ),
-    Format(
-        "ab-gnuplot", "ApacheBench (-g, one row per request)", "samples", (".tsv",),
-        starts_with(_COLUMNS), read_rows, unit="ms",
-        example="ab -k -c 4 -t 30 -g plot.tsv http://127.0.0.1:8080/",
-    ),
-    Format(
-        "ab-csv", "ApacheBench (-e, percentiles)", "summary", (".csv",),
-        starts_with("Percentage served,Time in ms"), read_percent, unit="ms",
-        example="ab -k -c 4 -t 30 -e percent.csv http://127.0.0.1:8080/",
-    ),
-)  # fmt: skip
+FORMATS = {
+    "ab": (sniff_text, read_text),
+    "ab-gnuplot": (starts_with(_COLUMNS), read_rows),
+    "ab-csv": (starts_with("Percentage served,Time in ms"), read_percent),
+}

@@ -31,7 +31,7 @@ from latencykit.io.raw.cells import latency_columns, named
 from latencykit.io.raw.columns import ColumnPlan, TimestampColumn
 from latencykit.io.raw.outcomes import Reading
 from latencykit.io.rows import line_chunks, unmatched_lines
-from latencykit.io.source import Confidence, Format
+from latencykit.io.source import Confidence
 from latencykit.io.text_reports import certain
 from latencykit.io.tools.log_lines import TRAEFIK
 from latencykit.units import NANOSECONDS
@@ -509,17 +509,7 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
     }
 
 
-FORMATS = (
-    Format(
-        "access-log", "access logs with a time (nginx, Apache httpd, HAProxy)", "samples",
-        (".log",), sniff, read,
-        example="log_format timed '$remote_addr - - [$time_local] \"$request\" $status "
-        "$body_bytes_sent rt=$request_time';   # writes access.log",
-    ),
-    Format(
-        "access-json", "access logs as JSON lines (nginx, Caddy, Traefik, Envoy)", "samples",
-        (".log", ".json", ".jsonl"), sniff_json, read_json,
-        example='log_format t escape=json \'{"msec":$msec,"status":$status,'
-        '"request_time":$request_time}\'   # writes access.log',
-    ),
-)  # fmt: skip
+FORMATS = {
+    "access-log": (sniff, read),
+    "access-json": (sniff_json, read_json),
+}

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from latencykit.core.run import Run
 from latencykit.io import build, json_text
-from latencykit.io.source import Format
 from latencykit.io.text_reports import fact, has_json_keys, has_match, plain, search, text_of_run
 
 if TYPE_CHECKING:
@@ -144,23 +143,22 @@ def _printed(text: str) -> tuple[dict[str, float], dict[str, dict[str, float]]]:
     return counters, groups
 
 
-FORMATS = (
-    Format(
-        "artillery", "Artillery (JSON)", "histogram", (".json",),
+FORMATS = {
+    "artillery": (
         has_json_keys(
             ("aggregate", "counters", "firstCounterAt"),
             ("summaries", "http.response_time"),  # parts were cut out
             ("latency", "scenariosCreated", "requestsCompleted"),
             ("aggregate", "scenariosCreated", "requestsCompleted"),
         ),
-        read, unit="ms", example="artillery run --output out.json script.yml",
+        read,
     ),
-    Format(
-        "artillery-text", "Artillery (text)", "histogram", (".txt", ".log"),
+    "artillery-text": (
         has_match(
             rf'{_SUMMARY}|"scenariosCreated":[^\0]{{0,999}}"latency":\s*\{{',
-            plain=plain, without=r'\A\s*\{|"aggregate":',
+            plain=plain,
+            without=r'\A\s*\{|"aggregate":',
         ),
-        read_text, unit="ms", example="artillery run script.yml > out.txt",
+        read_text,
     ),
-)  # fmt: skip
+}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from latencykit.core.run import Run
 from latencykit.errors import InvalidArgumentError
 from latencykit.io import build, json_text
-from latencykit.io.source import Confidence, Format
+from latencykit.io.source import Confidence
 from latencykit.io.text_reports import certain, fact, has_match, plain, text_of_run
 from latencykit.units import format_count, parse_duration
 
@@ -164,13 +164,7 @@ def _facts(text: str, rows: list[list[str]]) -> tuple[Run, int | None]:
     return run, count
 
 
-FORMATS = (
-    Format(
-        "autocannon-json", "autocannon (JSON)", "histogram", (".json",), _SNIFF_JSON, read_json,
-        unit="ms", example="autocannon -j URL > out.json",
-    ),
-    Format(
-        "autocannon", "autocannon (tables)", "histogram", (".txt",), sniff_text, read_text,
-        unit="ms", example="autocannon -l URL 2> out.txt",
-    ),
-)  # fmt: skip
+FORMATS = {
+    "autocannon-json": (_SNIFF_JSON, read_json),
+    "autocannon": (sniff_text, read_text),
+}

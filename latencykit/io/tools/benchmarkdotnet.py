@@ -15,7 +15,7 @@ from latencykit.core.run import Run
 from latencykit.errors import InvalidArgumentError
 from latencykit.io import build, json_text
 from latencykit.io.raw.cells import Style, decimal_number, decimal_style
-from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Series, Source
+from latencykit.io.source import Confidence, Data, Head, ReadOptions, Series, Source
 from latencykit.io.text_reports import fact, has_json_keys, plain
 from latencykit.units import parse_duration
 
@@ -173,17 +173,7 @@ def read_json(source: Source, options: ReadOptions) -> Series:
         options.report(f"{source.shown}: {format_items(failed, 'benchmark')} without a result")
 
 
-FORMATS = (
-    Format(
-        "benchmarkdotnet", "BenchmarkDotNet (Markdown, text, CSV)", "summary",
-        (".md", ".txt", ".csv"), sniff_table, read_table,
-        example="dotnet run -c Release -- --exporters github   "
-        "# writes BenchmarkDotNet.Artifacts/results/NAME-report-github.md",
-    ),
-    Format(
-        "benchmarkdotnet-json", "BenchmarkDotNet (JSON)", "samples", (".json",),
-        has_json_keys(("HostEnvironmentInfo", "Benchmarks")), read_json, unit="ns",
-        example="dotnet run -c Release -- --exporters json   "
-        "# writes BenchmarkDotNet.Artifacts/results/NAME-report-full-compressed.json",
-    ),
-)  # fmt: skip
+FORMATS = {
+    "benchmarkdotnet": (sniff_table, read_table),
+    "benchmarkdotnet-json": (has_json_keys(("HostEnvironmentInfo", "Benchmarks")), read_json),
+}

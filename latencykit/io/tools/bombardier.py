@@ -12,7 +12,6 @@ from typing import Any
 from latencykit._text import printable
 from latencykit.core.run import Run
 from latencykit.io.declared import Json, Report, Text, at
-from latencykit.io.source import Format
 from latencykit.io.text_reports import below, has_match, plain
 
 _RUN = Run(tool="bombardier", loop="closed", measure="service", corrected="none")
@@ -91,18 +90,14 @@ JSON = Json(
     points="result.latency.percentiles",
     finish=finish_json,
 )  # fmt: skip
-FORMATS = (
-    Format(
-        "bombardier-json", "bombardier (JSON)", "histogram", (".json",),
-        has_match(_JSON, '"result"', '"timeTakenSeconds"', '"req2xx"'), JSON, unit="us",
-        example="bombardier -l -o json -p r URL > out.json",
-    ),
-    Format(
-        "bombardier", "bombardier (text)", "histogram", (".txt",),
+FORMATS = {
+    "bombardier-json": (has_match(_JSON, '"result"', '"timeTakenSeconds"', '"req2xx"'), JSON),
+    "bombardier": (
         has_match(
-            rf"{_TITLE}\n[ \t]*Reqs/sec\s|{_BEGIN}", plain=plain, without='"req2xx"',
+            rf"{_TITLE}\n[ \t]*Reqs/sec\s|{_BEGIN}",
+            plain=plain,
+            without='"req2xx"',
         ),
         TEXT,
-        example="bombardier -l URL > out.txt",
     ),
-)  # fmt: skip
+}

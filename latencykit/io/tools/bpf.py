@@ -17,12 +17,13 @@ from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
 from latencykit.io import json_text
 from latencykit.io.build import added_up, base_unit, nanoseconds_of, unit_in
-from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Series, Source
 from latencykit.io.text_reports import certain, has_match
 from latencykit.units import NANOSECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from latencykit.io.source import Confidence, Data, Head, ReadOptions, Series, Source
 
 
 _MAP = re.compile(r"^(@[\w.]*(?:\[[^\n]*\])?): *$")
@@ -165,18 +166,8 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
     return {name: data.with_run(notes=(*data.run.notes, *notes)) for name, data in series.items()}
 
 
-FORMATS = (
-    Format(
-        "bpftrace", "bpftrace histograms", "histogram", (".txt",), sniff_bpftrace, read_bpftrace,
-        example="bpftrace -e '... @usecs = hist(...); ...' > out.txt",
-    ),
-    Format(
-        "bpftrace-json", "bpftrace histograms (JSON)", "histogram", (".json", ".jsonl"),
-        has_match(r'^\{"type": ?"l?hist"'), read_json,
-        example="bpftrace -f json -e '... @usecs = hist(...); ...' > out.json",
-    ),
-    Format(
-        "bcc", "bcc histograms", "histogram", (".txt",), has_match(_BCC_HEADER), read_bcc,
-        example="biolatency-bpfcc 60 1 > out.txt",
-    ),
-)  # fmt: skip
+FORMATS = {
+    "bpftrace": (sniff_bpftrace, read_bpftrace),
+    "bpftrace-json": (has_match(r'^\{"type": ?"l?hist"'), read_json),
+    "bcc": (has_match(_BCC_HEADER), read_bcc),
+}

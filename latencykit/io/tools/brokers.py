@@ -7,12 +7,15 @@ each line is a series of its own; where there is a line of the complete run, it 
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from latencykit.core.run import Run
 from latencykit.io.build import data_from_points, unit_in
 from latencykit.io.declared import TRUNCATED
-from latencykit.io.source import Format, ReadOptions, Series, Source
 from latencykit.io.text_reports import fact, has_match, plain
+
+if TYPE_CHECKING:
+    from latencykit.io.source import ReadOptions, Series, Source
 
 _KAFKA = re.compile(
     r"^Avg latency: ([\d.]{1,20}) ms\s{1,9}Percentiles: 50th = (\d{1,9}), 99th = (\d{1,9}), "
@@ -102,22 +105,9 @@ def read_pulsar(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
         yield name, data_from_points(points, total, stats, run, "ms")
 
 
-FORMATS = (
-    Format(
-        "kafka-end-to-end", "Kafka EndToEndLatency", "summary", (".txt",), has_match(_KAFKA),
-        read_kafka, unit="ms", example="kafka-e2e-latency.sh HOST:9092 topic 10000 1 20 > out.txt",
-    ),
-    Format(
-        "kafka-intervals", "kafka-producer-perf-test (intervals)", "summary", (".txt",),
-        has_match(_INTERVAL), read_intervals, unit="ms",
-        example="timeout 60 kafka-producer-perf-test.sh --topic test … > out.txt",
-    ),
-    Format(
-        "rabbitmq-perf-test", "RabbitMQ PerfTest (text)", "summary", (".txt",),
-        has_match(_RABBIT, _FIVE), read_rabbit, example="perf-test -x 1 -y 2 -z 60 > out.txt",
-    ),
-    Format(
-        "pulsar-perf", "pulsar-perf (log)", "histogram", (".log", ".txt"), has_match(_PULSAR),
-        read_pulsar, example="pulsar-perf produce -r 1000 topic > out.log",
-    ),
-)  # fmt: skip
+FORMATS = {
+    "kafka-end-to-end": (has_match(_KAFKA), read_kafka),
+    "kafka-intervals": (has_match(_INTERVAL), read_intervals),
+    "rabbitmq-perf-test": (has_match(_RABBIT, _FIVE), read_rabbit),
+    "pulsar-perf": (has_match(_PULSAR), read_pulsar),
+}

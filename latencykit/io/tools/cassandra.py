@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 from latencykit._text import printable
 from latencykit.core.run import Run
 from latencykit.io import build, json_text
-from latencykit.io.source import Data, Format, ReadOptions, Series, Source
 from latencykit.io.text_reports import (
     durations,
     either,
@@ -32,6 +31,7 @@ from latencykit.units import parse_duration
 
 if TYPE_CHECKING:
     from latencykit._typing import JSONObject
+    from latencykit.io.source import Data, ReadOptions, Series, Source
 
 _STRESS_LINE = re.compile(
     r"^[ \t]*(op rate|latency (?:mean|median|max|[\d.]+th percentile)|total (?:partitions|errors"
@@ -239,24 +239,17 @@ def _latte_data(
     return build.data_from_points(points, count, stats, run.replace(unit="ms"))
 
 
-FORMATS = (
-    Format(
-        "cassandra-stress", "cassandra-stress (text)", "histogram", (".txt", ".log"),
-        has_match(r"^type,? +total ops,|(?i:^[ \t]*latency 99\.9th percentile +: )"), read_stress,
-        unit="ms", example="cassandra-stress write n=1000000 -rate threads=50 > out.txt",
+FORMATS = {
+    "cassandra-stress": (
+        has_match(r"^type,? +total ops,|(?i:^[ \t]*latency 99\.9th percentile +: )"),
+        read_stress,
     ),
-    Format(
-        "scylla-bench", "scylla-bench (text)", "histogram", (".txt",),
+    "scylla-bench": (
         either(
             has_match(r"\AConfiguration\n", "Partition count:", r"^Mode:\s"),
             has_match(_BLOCK, "Total ops:"),
         ),
         read_scylla,
-        example="scylla-bench -workload sequential -mode write -max-rate 1000 > out.txt",
     ),
-    Format(
-        "latte", "latte (JSON report)", "log", (".json",),
-        has_json_keys(*(("conf", "workload", key) for key in _LATTE_KEYS)), read_latte, unit="ns",
-        example="latte run workload.rn --generate-report   # writes workload.*.json",
-    ),
-)  # fmt: skip
+    "latte": (has_json_keys(*(("conf", "workload", key) for key in _LATTE_KEYS)), read_latte),
+}

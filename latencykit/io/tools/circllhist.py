@@ -18,7 +18,7 @@ from latencykit._text import format_items, printable
 from latencykit.core.run import Run
 from latencykit.io import build
 from latencykit.io.raw.cells import named
-from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Source
+from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 from latencykit.io.wire import follow
 
 if TYPE_CHECKING:
@@ -118,10 +118,6 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     return build.histograms_found(series, empty)
 
 
-FORMATS = (
-    Format(
-        "circllhist", "OpenHistogram, Circonus (circllhist: base64 or text)", "histogram",
-        (".txt", ".json", ".log"), sniff, read,
-        example="my-service --histogram > latency.txt   # what hist_serialize_b64 writes",
-    ),
-)  # fmt: skip
+FORMATS = {
+    "circllhist": (sniff, read),
+}

@@ -19,7 +19,7 @@ from latencykit.core.summary import Summary
 from latencykit.errors import CorruptInputError
 from latencykit.io import json_text
 from latencykit.io.build import data_from_values, nanoseconds, nanoseconds_of
-from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Series, Source
+from latencykit.io.source import Confidence, Data, Head, ReadOptions, Series, Source
 from latencykit.io.text_reports import certain, has_json_keys, has_match, plain, starts_with
 from latencykit.units import NANOSECONDS, parse_duration
 
@@ -178,34 +178,14 @@ def read_libtest(source: Source, options: ReadOptions) -> Series:
             yield name.strip(), Summary({}, {50.0: value}, None, "ns", run)
 
 
-FORMATS = (
-    Format(
-        "criterion", "Criterion.rs (directory)", "samples", (), sniff_directory, read_directory,
-        unit="ns", example="cargo bench   # writes target/criterion",
+FORMATS = {
+    "criterion": (sniff_directory, read_directory),
+    "criterion-sample": (has_json_keys(("sampling_mode", "iters")), read_sample),
+    "criterion-estimates": (
+        has_json_keys(("mean", "median", "confidence_interval", "point_estimate")),
+        read_estimates,
     ),
-    Format(
-        "criterion-sample", "Criterion.rs sample.json", "samples", (".json",),
-        has_json_keys(("sampling_mode", "iters")), read_sample, unit="ns",
-        example="cargo bench   # writes target/criterion/GROUP/ID/new/sample.json",
-    ),
-    Format(
-        "criterion-estimates", "Criterion.rs estimates.json", "summary", (".json",),
-        has_json_keys(("mean", "median", "confidence_interval", "point_estimate")), read_estimates,
-        unit="ns", example="cargo bench   # writes target/criterion/GROUP/ID/new/estimates.json",
-    ),
-    Format(
-        "criterion-csv", "Criterion.rs raw.csv", "samples", (".csv",), starts_with(_RAW), read_raw,
-        example="cargo bench   # writes target/criterion/GROUP/ID/new/raw.csv, "
-        "with the feature csv_output",
-    ),
-    Format(
-        "criterion-text", "Criterion.rs (text)", "summary", (".txt",),
-        has_match(_TEXT, confidence=Confidence.LIKELY), read_text,
-        example="cargo bench > bench.txt",
-    ),
-    Format(
-        "cargo-bench", "cargo bench (libtest)", "summary", (".txt",),
-        has_match(_LIBTEST, plain=plain), read_libtest, unit="ns",
-        example="cargo +nightly bench > bench.txt",
-    ),
-)  # fmt: skip
+    "criterion-csv": (starts_with(_RAW), read_raw),
+    "criterion-text": (has_match(_TEXT, confidence=Confidence.LIKELY), read_text),
+    "cargo-bench": (has_match(_LIBTEST, plain=plain), read_libtest),
+}

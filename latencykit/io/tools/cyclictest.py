@@ -17,7 +17,6 @@ import numpy as np
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import Note, Run, UnitFrom
 from latencykit.io import build, json_text
-from latencykit.io.source import Data, Format, ReadOptions, Source
 from latencykit.io.text_reports import either, fact, has_match, text_of_run
 from latencykit.units import NANOSECONDS
 
@@ -25,6 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from numpy.typing import NDArray
+
+    from latencykit.io.source import Data, ReadOptions, Source
 
 
 # blanks between numbers, or it backtracks without end
@@ -211,25 +212,12 @@ def read_rtla(source: Source, options: ReadOptions) -> dict[str, Data]:
     return series
 
 
-FORMATS = (
-    Format(
-        "cyclictest", "cyclictest (histogram, status)", "histogram", (".txt",),
-        either(has_match("# Histogram", _BUCKET), has_match(_STATUS)), read_text, unit="us",
-        example="cyclictest -q -D 60 --histogram=400 > cyclictest.txt",
+FORMATS = {
+    "cyclictest": (either(has_match("# Histogram", _BUCKET), has_match(_STATUS)), read_text),
+    "rtla": (has_match(_RTLA), read_rtla),
+    "cyclictest-verbose": (has_match(r"^Thread \d+ Interval: \d+", _CYCLE), read_verbose),
+    "cyclictest-json": (
+        has_match(r"\A\s*[{\[]", '"rt_test_version:?"', '"thread"', '"cyclictest'),
+        read_json,
     ),
-    Format(
-        "rtla", "rtla timerlat hist", "histogram", (".txt",), has_match(_RTLA), read_rtla,
-        example="rtla timerlat hist -d 60s > rtla.txt",
-    ),
-    Format(
-        "cyclictest-verbose", "cyclictest (-v)", "samples", (".txt",),
-        has_match(r"^Thread \d+ Interval: \d+", _CYCLE), read_verbose, unit="us",
-        example="cyclictest -v -l 3000 > cyclictest.txt",
-    ),
-    Format(
-        "cyclictest-json", "cyclictest (JSON)", "histogram", (".json",),
-        # the suite's other tests have no histogram per thread
-        has_match(r"\A\s*[{\[]", '"rt_test_version:?"', '"thread"', '"cyclictest'), read_json,
-        example="cyclictest -q -D 60 --histogram=400 --json=out.json",
-    ),
-)  # fmt: skip
+}

@@ -17,7 +17,6 @@ import numpy as np
 
 from latencykit._arrays import as_positions
 from latencykit.io.build import histogram_of_sketch
-from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Source
 from latencykit.io.text_reports import certain
 from latencykit.io.tools.tdigest import base64_lines, buckets_of_centroids
 
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from latencykit._typing import Floats
     from latencykit.core.histogram import Histogram
     from latencykit.io.build import SketchBuckets
+    from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 
 
 # Preamble longs or ints, serial version, family.
@@ -149,10 +149,6 @@ def _numbers(data: bytes, width: int | None = None) -> Floats | None:
     return values.astype(np.float64)
 
 
-FORMATS = (
-    Format(
-        "datasketches", "Apache DataSketches: KLL, t-digest (bytes or base64)", "histogram",
-        (".bin", ".sk", ".txt"), sniff, read,
-        example="open('latency.bin', 'wb').write(sketch.serialize())   # writes latency.bin",
-    ),
-)  # fmt: skip
+FORMATS = {
+    "datasketches": (sniff, read),
+}

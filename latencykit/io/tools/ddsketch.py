@@ -19,12 +19,12 @@ from latencykit.core.run import Run
 from latencykit.errors import InvalidArgumentError
 from latencykit.io import json_text
 from latencykit.io.build import data_from_buckets
-from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Source
 from latencykit.io.text_reports import certain, has_json_keys
 from latencykit.io.wire import Schema, decode
 
 if TYPE_CHECKING:
     from latencykit._typing import Floats, JSONObject
+    from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 
 
 _MAPPING: Schema = {
@@ -168,18 +168,12 @@ def _read(record: JSONObject, source: Source, options: ReadOptions) -> dict[str,
     return {"": data_from_buckets(low, high, counts, run)}
 
 
-FORMATS = (
-    Format(
-        "ddsketch-json", "DDSketch (protobuf's JSON)", "histogram", (".json",),
+FORMATS = {
+    "ddsketch-json": (
         has_json_keys(
             ("mapping", "gamma", "positiveValues"), ("mapping", "gamma", "positive_values")
         ),
-        read, example="my-service --sketch > sketch.json   # JsonFormat.printer().print(proto)",
+        read,
     ),
-    Format(
-        "ddsketch", "DDSketch (protobuf)", "histogram", (".pb", ".bin"), sniff_protobuf,
-        read_protobuf,
-        example="open('sketch.pb', 'wb').write(DDSketchProto.to_proto(sketch).SerializeToString())"
-        "   # writes sketch.pb",
-    ),
-)  # fmt: skip
+    "ddsketch": (sniff_protobuf, read_protobuf),
+}

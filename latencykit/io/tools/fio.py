@@ -21,7 +21,6 @@ from latencykit.io.rows import CUT_LINE, RowLayout, read_table
 from latencykit.io.source import (
     Confidence,
     Data,
-    Format,
     Head,
     ReadOptions,
     Series,
@@ -339,32 +338,16 @@ def read_histograms(source: Source, options: ReadOptions) -> dict[str, Data]:
     return {"": log}
 
 
-FORMATS = (
-    Format(
-        "fio-json", "fio (JSON, also between other outputs)", "histogram", (".json", ".txt"),
-        has_match(_JSON), read_json, example="fio --output-format=json+ --output=out.json JOB",
-    ),
-    Format(
-        "fio-terse", "fio (terse)", "histogram", (".txt",), has_match(_TERSE, without=_JSON),
-        read_terse, unit="us",
-        example="fio --output-format=terse JOB > out.txt",
-    ),
-    Format(
-        "fio", "fio (normal text)", "histogram", (".txt",),
+FORMATS = {
+    "fio-json": (has_match(_JSON), read_json),
+    "fio-terse": (has_match(_TERSE, without=_JSON), read_terse),
+    "fio": (
         has_match(
             f"{_GROUP.pattern}|{_CLAT_ROW.pattern}|{_CLAT_TABLE.pattern}",
             without=f"{_JSON}|{_TERSE.pattern}",
         ),
         read_text,
-        example="fio JOB > out.txt",
     ),
-    Format(
-        "fio-log", "fio's latency log", "samples", (".log",), sniff_log, read_log, unit="ns",
-        example="fio --write_lat_log=run JOB   # writes run_lat.1.log",
-    ),
-    Format(
-        "fio-histograms", "fio's histogram log", "log", (".log",), sniff_histograms,
-        read_histograms,
-        example="fio --write_hist_log=run --log_hist_msec=1000 JOB   # writes run_clat_hist.1.log",
-    ),
-)  # fmt: skip
+    "fio-log": (sniff_log, read_log),
+    "fio-histograms": (sniff_histograms, read_histograms),
+}

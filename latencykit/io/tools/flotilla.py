@@ -14,7 +14,7 @@ from latencykit._text import format_items, printable
 from latencykit.core.run import Run, UnitFrom
 from latencykit.errors import InvalidArgumentError
 from latencykit.io import build
-from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Series, Source
+from latencykit.io.source import Confidence, Data, Head, ReadOptions, Series, Source
 from latencykit.io.text_reports import certain, plain
 from latencykit.units import NANOSECONDS, parse_duration
 
@@ -296,16 +296,7 @@ def _data(columns: list[_Column], number: int, cells: list[str], run: Run, sourc
     return build.of_all_requests(points, counts.get("count"), counts.get("failed", 0), stats, run)
 
 
-FORMATS = (
-    Format(
-        "flotilla", "Flotilla (quartiles of each consumer)", "summary", (".txt",), sniff_flotilla,
-        read_flotilla, unit="ms",
-        example="flotilla-client --test=latency --broker=nats --host=HOST:9000 > out.txt",
-    ),
-    Format(
-        "percentile-table", "table of percentiles (text, Markdown, CSV)", "histogram",
-        (".md", ".txt", ".csv"),
-        sniff_table, read_table,
-        example="my-report > table.md   # columns such as p50 (ms), p99 (ms), max (ms)",
-    ),
-)  # fmt: skip
+FORMATS = {
+    "flotilla": (sniff_flotilla, read_flotilla),
+    "percentile-table": (sniff_table, read_table),
+}

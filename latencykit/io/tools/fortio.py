@@ -16,7 +16,6 @@ import numpy as np
 from latencykit.core.run import Run
 from latencykit.errors import InvalidArgumentError
 from latencykit.io import build, json_text
-from latencykit.io.source import Data, Format, ReadOptions, Series, Source
 from latencykit.io.text_reports import (
     Section,
     command_of,
@@ -29,6 +28,7 @@ from latencykit.units import parse_duration
 
 if TYPE_CHECKING:
     from latencykit._typing import JSONObject
+    from latencykit.io.source import Data, ReadOptions, Series, Source
 
     Buckets = list[tuple[float, float, int]]  # lower end, upper end (ns), count
 
@@ -235,21 +235,10 @@ def _record(part: Section) -> JSONObject:
     }
 
 
-FORMATS = (
-    Format(
-        "fortio", "fortio (JSON)", "histogram", (".json",),
+FORMATS = {
+    "fortio": (
         has_json_keys(("DurationHistogram", "RunType"), ("DurationHistogram", "ActualQPS")),
-        read, unit="s",
-        example="fortio load -qps 200 -c 4 -t 30s -p 50,90,99,99.9 -json out.json "
-        "http://127.0.0.1:8080/",
+        read,
     ),
-    Format(
-        "fortio-text", "fortio (text)", "histogram", (".txt",),
-        has_match(
-            rf"{_BEGIN.pattern}|{_RESULT.pattern}", plain=plain
-        ),
-        read_text, unit="s",
-        example="fortio load -qps 200 -c 4 -t 30s -p 50,90,99,99.9 http://127.0.0.1:8080/ "
-        "> out.txt 2>&1",
-    ),
-)  # fmt: skip
+    "fortio-text": (has_match(rf"{_BEGIN.pattern}|{_RESULT.pattern}", plain=plain), read_text),
+}

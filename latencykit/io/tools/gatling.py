@@ -15,11 +15,11 @@ from latencykit.core.run import Run
 from latencykit.io import json_text
 from latencykit.io.build import data_from_points, outcome_codes, samples_of, unanswered
 from latencykit.io.rows import line_chunks, unmatched_lines
-from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Series, Source
 from latencykit.io.text_reports import certain, fact, has_match, plain, text_of_run
 
 if TYPE_CHECKING:
     from latencykit._typing import JSONObject
+    from latencykit.io.source import Confidence, Data, Head, ReadOptions, Series, Source
 
 # 3.4 to 3.11: REQUEST, groups, name, start, end, status, message; in older versions a user's number
 # comes second.
@@ -166,23 +166,19 @@ def read_console(source: Source, options: ReadOptions) -> dict[str, Data]:  # no
     return {"": data_from_points(points, good, stats, run, "ms")}
 
 
-FORMATS = (
-    Format(
-        "gatling", "Gatling's simulation.log (text)", "samples", (".log",), sniff_log, read_log,
-        unit="ms", example="mvn gatling:test   # writes target/gatling/*/simulation.log",
-    ),
-    Format(
-        "gatling-stats", "Gatling's report (js/stats.json)", "histogram", (".json",),
+FORMATS = {
+    "gatling": (sniff_log, read_log),
+    "gatling-stats": (
         has_match(
-            r"\A\s*(?:var stats = )?\{", '"numberOfRequests"', '"maxResponseTime"',
+            r"\A\s*(?:var stats = )?\{",
+            '"numberOfRequests"',
+            '"maxResponseTime"',
             '"percentiles1"',
         ),
-        read_stats, unit="ms",
-        example="mvn gatling:test   # writes target/gatling/*/js/stats.json",
+        read_stats,
     ),
-    Format(
-        "gatling-console", "Gatling (what it prints)", "histogram", (".txt", ".log"),
-        has_match(_CONSOLE, r"^[ \t]*> request count\b", plain=plain), read_console, unit="ms",
-        example="mvn gatling:test > out.txt",
+    "gatling-console": (
+        has_match(_CONSOLE, r"^[ \t]*> request count\b", plain=plain),
+        read_console,
     ),
-)  # fmt: skip
+}

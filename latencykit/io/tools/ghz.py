@@ -18,7 +18,6 @@ from latencykit.core.samples import OUTCOMES
 from latencykit.errors import InvalidArgumentError
 from latencykit.io import build, json_text
 from latencykit.io.rows import line_chunks, unmatched_lines
-from latencykit.io.source import Data, Format, ReadOptions, Source
 from latencykit.io.text_reports import below, has_json_keys, has_match, text_of_run
 from latencykit.units import parse_duration
 
@@ -26,6 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
+
+    from latencykit.io.source import Data, ReadOptions, Source
 
 
 _KINDS = {"ok": "ok", "": "ok", "deadlineexceeded": "timeout", "canceled": "unfinished"}
@@ -201,25 +202,17 @@ def _shaped(
     )
 
 
-FORMATS = (
-    Format(
-        "ghz-json", "ghz (JSON)", "samples", (".json",),
+FORMATS = {
+    "ghz-json": (
         has_json_keys(
             ("endReason", "options", "count", "average"),
             ("latencyDistribution", "statusCodeDistribution", "fastest"),
         ),
-        read_json, unit="ns",
-        example="ghz --insecure --call pkg.Service/Method -O json -o out.json HOST",
+        read_json,
     ),
-    Format(
-        "ghz-csv", "ghz (CSV)", "samples", (".csv",),
-        has_match(r"\A\s*duration \(ms\),status,error\s*$"), read_csv, unit="ms",
-        example="ghz … -O csv -o out.csv HOST",
-    ),
-    Format(
-        "ghz", "ghz (text)", "histogram", (".txt",),
+    "ghz-csv": (has_match(r"\A\s*duration \(ms\),status,error\s*$"), read_csv),
+    "ghz": (
         has_match(r"^[ \t]*Requests/sec:\s", r"^[ \t]*Count:\s+\d", r"^[ \t]*Fastest:\s"),
         read_text,
-        example="ghz … HOST > out.txt",
     ),
-)  # fmt: skip
+}

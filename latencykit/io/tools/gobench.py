@@ -13,11 +13,12 @@ from latencykit.core.summary import Summary
 from latencykit.io import json_text
 from latencykit.io.build import nanoseconds, percentile_named, unit_in
 from latencykit.io.sanity_checks import stated
-from latencykit.io.source import Data, Format, ReadOptions, Source
 from latencykit.io.text_reports import has_match, line_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+
+    from latencykit.io.source import Data, ReadOptions, Source
 
 
 _PACKAGE = re.compile(r"^pkg: (\S+)", re.MULTILINE)
@@ -123,16 +124,10 @@ def _reported(metrics: Mapping[str, float]) -> dict[str, dict[float, float]]:
     return found
 
 
-FORMATS = (
-    Format(
-        "go-bench", "go test -bench (text)", "summary", (".txt",), has_match(_RESULT), read_text,
-        example="go test -bench=. -count=10 > bench.txt",
+FORMATS = {
+    "go-bench": (has_match(_RESULT), read_text),
+    "go-bench-json": (
+        has_match(r'\A\s*\{[^\0]{0,4000}?"Action":', r'\A[^\0]{0,4000}?"Package":', "Benchmark"),
+        read_json,
     ),
-    Format(
-        "go-bench-json", "go test -bench -json", "summary", (".json", ".jsonl"),
-        has_match(
-            r'\A\s*\{[^\0]{0,4000}?"Action":', r'\A[^\0]{0,4000}?"Package":', "Benchmark"
-        ),
-        read_json, example="go test -bench=. -json > bench.json",
-    ),
-)  # fmt: skip
+}

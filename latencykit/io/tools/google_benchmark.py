@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from latencykit._text import format_items, printable
 from latencykit.core.run import Run
 from latencykit.io import build, json_text
-from latencykit.io.source import Data, Format, ReadOptions, SeveralDocuments, Source
+from latencykit.io.source import Data, ReadOptions, SeveralDocuments, Source
 from latencykit.io.text_reports import fact, has_json_keys, has_match, line_numbers, plain
 from latencykit.units import format_count
 
@@ -166,18 +166,8 @@ def _row(words: list[str], unit: str | None) -> _Row | None:
     return {"name": name} | facts | _facts(name)
 
 
-FORMATS = (
-    Format(
-        "google-benchmark", "Google Benchmark (JSON)", "samples", (".json",),
-        has_json_keys(("real_time", "cpu_time", "time_unit")), read,
-        example="./bench --benchmark_repetitions=30 --benchmark_out=out.json",
-    ),
-    Format(
-        "google-benchmark-csv", "Google Benchmark (CSV)", "samples", (".csv",), has_match(_CSV),
-        read_csv, example="./bench --benchmark_out=out.csv --benchmark_out_format=csv",
-    ),
-    Format(
-        "google-benchmark-text", "Google Benchmark (text)", "samples", (".txt",),
-        has_match(_HEADING, plain=plain), read_text, example="./bench > out.txt",
-    ),
-)  # fmt: skip
+FORMATS = {
+    "google-benchmark": (has_json_keys(("real_time", "cpu_time", "time_unit")), read),
+    "google-benchmark-csv": (has_match(_CSV), read_csv),
+    "google-benchmark-text": (has_match(_HEADING, plain=plain), read_text),
+}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,9 +12,11 @@ from latencykit.core.samples import OUTCOMES
 from latencykit.errors import InvalidArgumentError
 from latencykit.io import build
 from latencykit.io.rows import RowLayout, read_table
-from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Source
 from latencykit.io.text_reports import certain, durations, has_match, plain, text_of_run
 from latencykit.units import parse_duration
+
+if TYPE_CHECKING:
+    from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 
 _BEGIN = "starting benchmark..."
 _RUN = rf"^(?:{re.escape(_BEGIN)}|finished in |requests: \d+ total, )"
@@ -85,14 +88,7 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
     return {"": build.data_from_points(points, good, stats, run)}
 
 
-FORMATS = (
-    Format(
-        "h2load-log", "h2load --log-file", "samples", (".tsv", ".log", ".txt"), sniff_log,
-        read_log, unit="us", example="h2load -n 10000 -c 10 --log-file=log.tsv URL",
-    ),
-    Format(
-        "h2load", "h2load (text)", "summary", (".txt",),
-        has_match(r"^requests: \d+ total, \d+ started, \d+ done", plain=plain), read_text,
-        example="h2load -n 10000 -c 10 URL > out.txt",
-    ),
-)  # fmt: skip
+FORMATS = {
+    "h2load-log": (sniff_log, read_log),
+    "h2load": (has_match(r"^requests: \d+ total, \d+ started, \d+ done", plain=plain), read_text),
+}

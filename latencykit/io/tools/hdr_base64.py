@@ -18,7 +18,7 @@ from latencykit.hdr.payload import COMPRESSED, DOUBLE, DOUBLE_COMPRESSED, V0, V1
 from latencykit.io import json_text
 from latencykit.io.build import distinct, histogram_of_payload, histograms_found, unit_in
 from latencykit.io.raw.cells import named
-from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Source
+from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -170,10 +170,6 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     return histograms_found(series, empty)
 
 
-FORMATS = (
-    Format(
-        "hdr-base64", "HdrHistogram payloads (base64 or bytes, in any text or JSON)", "histogram",
-        (".txt", ".json", ".log", ".bin"), sniff, read,
-        example="my-service 2>&1 | grep HIST > payloads.txt",
-    ),
-)  # fmt: skip
+FORMATS = {
+    "hdr-base64": (sniff, read),
+}

@@ -12,13 +12,16 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from latencykit.core.run import Run
 from latencykit.io.declared import TRUNCATED, Report, Rows, Text
-from latencykit.io.source import Confidence, Format, Head
 from latencykit.io.text_reports import certain, plain, starts_with
+
+if TYPE_CHECKING:
+    from latencykit.io.source import Confidence, Head
 
 _RUN = Run(tool="hey", loop="closed", measure="service", corrected="none", unit="s")
 _BEGIN = (  # the first line may be missing
@@ -111,13 +114,7 @@ CSV = Rows(
     status="status-code", notes=("hey prints times to 0.1 ms",), most=1_000_000,
     most_note="hey keeps the first million replies: the run may have been longer",
 )  # fmt: skip
-FORMATS = (
-    Format(
-        "hey", "hey (text)", "histogram", (".txt",), sniff_text, REPORT, unit="s",
-        example="hey -z 30s -c 8 http://127.0.0.1:8080/ > hey.txt",
-    ),
-    Format(
-        "hey-csv", "hey (CSV)", "samples", (".csv",), starts_with(_HEADER), CSV, unit="s",
-        example="hey -z 30s -c 8 -o csv http://127.0.0.1:8080/ > hey.csv",
-    ),
-)  # fmt: skip
+FORMATS = {
+    "hey": (sniff_text, REPORT),
+    "hey-csv": (starts_with(_HEADER), CSV),
+}

@@ -12,12 +12,12 @@ import numpy as np
 from latencykit.core.run import Run
 from latencykit.core.samples import Samples
 from latencykit.io import build, json_text
-from latencykit.io.source import Data, Format, ReadOptions, Series, Source
 from latencykit.io.text_reports import has_json_keys, has_match, plain, starts_with
 from latencykit.units import parse_duration
 
 if TYPE_CHECKING:
     from latencykit._typing import JSONObject
+    from latencykit.io.source import Data, ReadOptions, Series, Source
 
 _MD_HEADER = re.compile(
     r"^\| *Command *\| *Mean \[(\S+)\] *\| *Min \[\S+\] *\| *Max \[\S+\] *\|", re.MULTILINE
@@ -105,23 +105,12 @@ def read_text(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
         yield name.strip(), build.data_from_points({}, count, stats, run, "ns")
 
 
-FORMATS = (
-    Format(
-        "hyperfine-json", "hyperfine (JSON)", "samples", (".json",),
-        has_json_keys(("results", "command", "mean", "stddev", "system"), within=4000), read_json,
-        unit="s", example="hyperfine --export-json out.json COMMAND",
+FORMATS = {
+    "hyperfine-json": (
+        has_json_keys(("results", "command", "mean", "stddev", "system"), within=4000),
+        read_json,
     ),
-    Format(
-        "hyperfine-csv", "hyperfine (CSV)", "summary", (".csv",),
-        starts_with("command,mean,stddev,median,user,system,min,max"), read_csv, unit="s",
-        example="hyperfine --export-csv out.csv COMMAND",
-    ),
-    Format(
-        "hyperfine-markdown", "hyperfine (Markdown)", "summary", (".md",), has_match(_MD_HEADER),
-        read_markdown, example="hyperfine --export-markdown out.md COMMAND",
-    ),
-    Format(
-        "hyperfine", "hyperfine (text)", "summary", (".txt",), has_match(_TEXT, plain=plain),
-        read_text, example="hyperfine COMMAND > out.txt",
-    ),
-)  # fmt: skip
+    "hyperfine-csv": (starts_with("command,mean,stddev,median,user,system,min,max"), read_csv),
+    "hyperfine-markdown": (has_match(_MD_HEADER), read_markdown),
+    "hyperfine": (has_match(_TEXT, plain=plain), read_text),
+}

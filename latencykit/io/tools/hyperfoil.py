@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 from latencykit.core.run import Run
 from latencykit.io import json_text
 from latencykit.io.build import data_from_buckets, data_from_points
-from latencykit.io.source import Data, Format, ReadOptions, Series, Source
 from latencykit.io.text_reports import either, has_json_keys, has_match, starts_with
 
 if TYPE_CHECKING:
     from latencykit._typing import JSONObject
+    from latencykit.io.source import Data, ReadOptions, Series, Source
 
 _HINT = "the run's all.json contains the distribution in finer steps"
 _STATS = {
@@ -96,19 +96,16 @@ def read_csv(source: Source, options: ReadOptions) -> Series:
             yield f"{row['Phase']}/{row['Metric']}", _data(summary, [])
 
 
-FORMATS = (
-    Format(
-        "hyperfoil", "Hyperfoil (JSON)", "histogram", (".json",),
+FORMATS = {
+    "hyperfoil": (
         either(
             has_match(r"\A\s*[{\[][\s\S]{0,4000}hyperfoil\.io/run-schema"),
             has_json_keys(("percentileResponseTime", "meanResponseTime")),
         ),
-        read_json, unit="ns",
-        example="hyperfoil> export -f json -d out.json",
+        read_json,
     ),
-    Format(
-        "hyperfoil-csv", "Hyperfoil (total.csv)", "histogram", (".csv",),
-        starts_with("Phase,Metric,Start,End,Requests,Responses,Mean,StdDev,Min,"), read_csv,
-        unit="ns", example="hyperfoil> export -f csv -d out.zip   # writes total.csv into it",
+    "hyperfoil-csv": (
+        starts_with("Phase,Metric,Start,End,Requests,Responses,Mean,StdDev,Min,"),
+        read_csv,
     ),
-)  # fmt: skip
+}

@@ -20,7 +20,7 @@ from latencykit.io import json_text
 from latencykit.io.build import outcome_codes
 from latencykit.io.declared import Json, Report, Rows, matching, report_of
 from latencykit.io.rows import line_chunks
-from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Source
+from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 from latencykit.io.text_reports import has_json_keys, has_match, plain, text_of_run
 
 _RUN = Run(
@@ -251,26 +251,12 @@ def read_statistics(source: Source, options: ReadOptions) -> dict[str, Data]:  #
     return series
 
 
-FORMATS = (
-    Format(
-        "jmeter-csv", "JMeter results (JTL, CSV)", "samples", (".jtl", ".csv"), sniff_csv,
-        read_csv, unit="ms", example="jmeter -n -t plan.jmx -l result.jtl",
+FORMATS = {
+    "jmeter-csv": (sniff_csv, read_csv),
+    "jmeter-xml": (has_match(r"\A[\s\S]{0,2000}?<testResults\b"), read_xml),
+    "jmeter-statistics": (
+        has_json_keys(("sampleCount", "meanResTime", "pct1ResTime")),
+        read_statistics,
     ),
-    Format(
-        "jmeter-xml", "JMeter results (JTL, XML)", "samples", (".jtl", ".xml"),
-        has_match(r"\A[\s\S]{0,2000}?<testResults\b"), read_xml, unit="ms",
-        example="jmeter -n -t plan.jmx -l result.jtl "
-        "-Jjmeter.save.saveservice.output_format=xml",
-    ),
-    Format(
-        "jmeter-statistics", "JMeter's dashboard (statistics.json)", "histogram", (".json",),
-        has_json_keys(("sampleCount", "meanResTime", "pct1ResTime")), read_statistics,
-        unit="ms",
-        example="jmeter -n -t plan.jmx -l result.jtl -e -o out   # writes out/statistics.json",
-    ),
-    Format(
-        "jmeter-summary", "JMeter (what it prints)", "summary", (".txt", ".log"),
-        has_match(_LINE, plain=plain), read_summary, unit="ms",
-        example="jmeter -n -t plan.jmx -l result.jtl > out.txt   # result.jtl has every request",
-    ),
-)  # fmt: skip
+    "jmeter-summary": (has_match(_LINE, plain=plain), read_summary),
+}

@@ -26,7 +26,7 @@ from latencykit.core.run import Run
 from latencykit.core.summary import Summary
 from latencykit.io import build, json_text
 from latencykit.io.raw.cells import Style, decimal_number, decimal_style
-from latencykit.io.source import Data, Format, ReadOptions, Series, SeveralDocuments, Source
+from latencykit.io.source import Data, ReadOptions, Series, SeveralDocuments, Source
 from latencykit.io.text_reports import fact, has_json_keys, has_match, line_numbers, plain
 
 if TYPE_CHECKING:
@@ -452,22 +452,16 @@ def _results(text: str, threads: Mapping[str, int]) -> Iterator[tuple[int, Mappi
             yield line, facts | point | {"Samples": samples}
 
 
-FORMATS = (
-    Format(
-        "jmh-json", "JMH (JSON)", "histogram", (".json",),
+FORMATS = {
+    "jmh-json": (
         has_json_keys(("benchmark", "mode", "primaryMetric"), ("jmhVersion", "benchmark")),
-        read_json, example="java -jar benchmarks.jar -bm sample -rf json -rff result.json",
+        read_json,
     ),
-    Format(
-        "jmh-csv", "JMH (CSV)", "histogram", (".csv",),
-        has_match(r'\A"Benchmark"[,;\t]"Mode"[,;\t]"Threads"[,;\t]"Samples"'), read_csv,
-        example="java -jar benchmarks.jar -bm sample -rf csv -rff result.csv",
-    ),
-    Format(
-        "jmh", "JMH (text)", "histogram", (".txt",),
+    "jmh-csv": (has_match(r'\A"Benchmark"[,;\t]"Mode"[,;\t]"Threads"[,;\t]"Samples"'), read_csv),
+    "jmh": (
         has_match(
             rf"^# JMH version: |{_HEADING.pattern}|{_ALONE}|{_RESULT.pattern}[ \t]*$", plain=bare
         ),
-        read, example="java -jar benchmarks.jar -bm sample > out.txt",
+        read,
     ),
-)  # fmt: skip
+}

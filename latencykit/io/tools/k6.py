@@ -32,7 +32,7 @@ from latencykit.core.summary import Summary
 from latencykit.errors import InvalidArgumentError
 from latencykit.io import build, json_text
 from latencykit.io.rows import RowLayout, line_chunks, read_table
-from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Source
+from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 from latencykit.io.text_reports import Section, certain, plain, starts_with, text_of_run
 from latencykit.io.tools.vegeta import TIMED_OUT
 from latencykit.units import parse_duration
@@ -492,22 +492,9 @@ def _cells_of(text: str) -> dict[str, str]:
 
 
 _STATS = "--summary-trend-stats 'med,max,p(90),p(99),p(99.9),count'"
-FORMATS = (
-    Format(
-        "k6-summary", "k6 summary (JSON)", "histogram", (".json",), sniff_json, read_json,
-        unit="ms", example=f"k6 run --summary-export summary.json {_STATS} script.js",
-    ),
-    Format(
-        "k6-csv", "k6 points (CSV)", "samples", (".csv",),
-        starts_with("metric_name,timestamp,metric_value"), read_csv, unit="ms",
-        example="K6_CSV_TIME_FORMAT=unix_nano k6 run --out csv=points.csv script.js",
-    ),
-    Format(
-        "k6-json", "k6 points (JSON lines)", "samples", (".json", ".jsonl"), sniff_points_json,
-        read_points_json, unit="ms", example="k6 run --out json=points.json script.js",
-    ),
-    Format(
-        "k6", "k6 summary (text)", "histogram", (".txt",), sniff, read,
-        example=f"k6 run {_STATS} script.js > k6.txt",
-    ),
-)  # fmt: skip
+FORMATS = {
+    "k6-summary": (sniff_json, read_json),
+    "k6-csv": (starts_with("metric_name,timestamp,metric_value"), read_csv),
+    "k6-json": (sniff_points_json, read_points_json),
+    "k6": (sniff, read),
+}

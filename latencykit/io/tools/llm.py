@@ -21,7 +21,6 @@ from latencykit._text import format_items
 from latencykit.core.run import Run
 from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.io import build, json_text
-from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Series, Source
 from latencykit.io.text_reports import (
     blocks,
     certain,
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from latencykit._typing import AnyArray, Floats, JSONObject
+    from latencykit.io.source import Confidence, Data, Head, ReadOptions, Series, Source
 
 
 _RUN = Run(measure="service", corrected="none", unit="s", unit_from="format")
@@ -639,76 +639,51 @@ def read_llmperf_summary(source: Source, options: ReadOptions) -> dict[str, Data
     return _explained(series, _LLMPERF_NOTE)
 
 
-FORMATS = (
-    Format(
-        "vllm", "vLLM serving benchmark (JSON)", "samples", (".json", ".jsonl"), sniff_vllm,
-        partial(_runs, "vLLM"),
-        example="vllm bench serve --save-result --save-detailed --result-filename run.json …",
-    ),
-    Format(
-        "sglang", "SGLang serving benchmark (JSONL)", "samples", (".jsonl",), sniff_sglang,
-        partial(_runs, "SGLang"),
-        example="python -m sglang.bench_serving --output-details --output-file run.jsonl …",
-    ),
-    Format(
-        "serving-benchmark", "vLLM and SGLang serving benchmark (text)", "summary", (".txt",),
-        has_match(_TITLE), read_report, unit="ms",
-        example="vllm bench serve --percentile-metrics ttft,tpot,itl,e2el … > serve.txt",
-    ),
-    Format(
-        "guidellm", "GuideLLM (JSON)", "samples", (".json",),
+FORMATS = {
+    "vllm": (sniff_vllm, partial(_runs, "vLLM")),
+    "sglang": (sniff_sglang, partial(_runs, "SGLang")),
+    "serving-benchmark": (has_match(_TITLE), read_report),
+    "guidellm": (
         has_match(  # the metrics may be far behind
-            r"\A\s*[{\[]", '"benchmarks"',
+            r"\A\s*[{\[]",
+            '"benchmarks"',
             'guidellm|"generative_benchmark"|"time_to_first_token_ms"',
         ),
         read_guidellm,
-        example="guidellm benchmark --output-path benchmarks.json …",
     ),
-    Format(
-        "aiperf", "AIPerf, one line per request (profile_export.jsonl)", "samples", (".jsonl",),
-        has_json_keys(("metadata", "metrics", "request_start_ns"),
-                      ("metadata", "metrics", "benchmark_phase"),
-                      ("metadata", "metrics", "credit_phase")),
-        read_aiperf, example="aiperf profile --streaming …   # writes profile_export.jsonl",
+    "aiperf": (
+        has_json_keys(
+            ("metadata", "metrics", "request_start_ns"),
+            ("metadata", "metrics", "benchmark_phase"),
+            ("metadata", "metrics", "credit_phase"),
+        ),
+        read_aiperf,
     ),
-    Format(
-        "aiperf-json", "AIPerf and GenAI-Perf summary (JSON)", "histogram", (".json",),
+    "aiperf-json": (
         has_match(
             r"\A\s*\{", r'"(?:request_latency|time_to_first_token)"\s*:\s*\{\s*"unit"', '"avg"'
         ),
         read_nvidia_summary,
-        example="aiperf profile --streaming …   # writes profile_export_aiperf.json",
     ),
-    Format(
-        "genai-perf", "GenAI-Perf, one entry per request (profile_export.json)", "samples",
-        (".json",), has_json_keys(("experiments", "response_timestamps"),
-                               ("service_kind", "experiments")), read_genai_perf,
-        example="genai-perf profile --streaming --profile-export-file profile_export.json …",
+    "genai-perf": (
+        has_json_keys(("experiments", "response_timestamps"), ("service_kind", "experiments")),
+        read_genai_perf,
     ),
-    Format(
-        "inference-perf", "inference-perf, one entry per request (JSON)", "samples", (".json",),
-        has_json_keys(("start_time", "end_time", "output_token_times"),
-                      ("start_time", "end_time", "response_metrics"),
-                      ("start_time", "end_time", "info", "request")),
+    "inference-perf": (
+        has_json_keys(
+            ("start_time", "end_time", "output_token_times"),
+            ("start_time", "end_time", "response_metrics"),
+            ("start_time", "end_time", "info", "request"),
+        ),
         read_inference_perf,
-        example="inference-perf --config_file config.yml   "
-        "# writes per_request_lifecycle_metrics.json",
     ),
-    Format(
-        "inference-perf-summary", "inference-perf summary (JSON)", "histogram", (".json",),
-        has_json_keys(("load_summary", "successes", "failures")), read_inference_summary,
-        example="inference-perf --config_file config.yml   # writes summary_lifecycle_metrics.json",
+    "inference-perf-summary": (
+        has_json_keys(("load_summary", "successes", "failures")),
+        read_inference_summary,
     ),
-    Format(
-        "llmperf", "LLMPerf, individual responses (JSON)", "samples", (".json",),
-        has_json_keys(("end_to_end_latency_s", "ttft_s")), read_llmperf,
-        example="python token_benchmark_ray.py --results-dir results …   "
-        "# writes individual_responses.json",
-    ),
-    Format(
-        "llmperf-summary", "LLMPerf summary (JSON)", "histogram", (".json",),
+    "llmperf": (has_json_keys(("end_to_end_latency_s", "ttft_s")), read_llmperf),
+    "llmperf-summary": (
         has_json_keys(("results_ttft_s_mean",), ("results_ttft_s_quantiles_p25",)),
         read_llmperf_summary,
-        example="python token_benchmark_ray.py --results-dir results …   # writes summary.json",
     ),
-)  # fmt: skip
+}

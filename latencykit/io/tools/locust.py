@@ -21,7 +21,6 @@ from latencykit.core.run import Run
 from latencykit.errors import InvalidArgumentError
 from latencykit.io import build, json_text
 from latencykit.io.rows import CUT_LINE
-from latencykit.io.source import Format
 from latencykit.io.text_reports import below, certain, has_json_keys, has_match, plain, text_of_run
 
 if TYPE_CHECKING:
@@ -350,35 +349,19 @@ def read_page(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
 
 
 _COMMAND = "locust --headless --csv NAME   # writes NAME"
-FORMATS = (
-    Format(
-        "locust-csv", "Locust (NAME_stats.csv)", "histogram", (".csv",), sniff_stats, read_stats,
-        unit="ms", example=f"{_COMMAND}_stats.csv",
+FORMATS = {
+    "locust-csv": (sniff_stats, read_stats),
+    "locust-history": (sniff_history, read_history),
+    "locust-failures": (sniff_failures, read_failures),
+    "locust-json": (has_match(_JSON, '"response_times"'), read_json),
+    "locust-page": (
+        has_json_keys(("median_response_time", "num_requests", "avg_response_time")),
+        read_page,
     ),
-    Format(
-        "locust-history", "Locust (NAME_stats_history.csv)", "histogram", (".csv",),
-        sniff_history, read_history, unit="ms", example=f"{_COMMAND}_stats_history.csv",
-    ),
-    Format(
-        "locust-failures", "Locust (NAME_failures.csv: no latencies)", "summary", (".csv",),
-        sniff_failures, read_failures, unit="ms", example=f"{_COMMAND}_failures.csv",
-    ),
-    Format(
-        "locust-json", "Locust (JSON)", "histogram", (".json", ".txt"),
-        has_match(_JSON, '"response_times"'), read_json,
-        unit="ms", example="locust --headless --json > out.json",
-    ),
-    Format(
-        "locust-page", "Locust (/stats/requests)", "summary", (".json",),
-        has_json_keys(("median_response_time", "num_requests", "avg_response_time")), read_page,
-        unit="ms", example="curl HOST:8089/stats/requests > requests.json",
-    ),
-    Format(
-        "locust", "Locust (text)", "histogram", (".txt",),
+    "locust": (
         has_match(
             rf"^{_COUNT_HEADING}|^ ?(?:Type\s+)?Name\s+# reqs\s+50%", plain=plain, without=_JSON
         ),
-        read_text, unit="ms",
-        example="locust --headless --only-summary 2> out.txt",
+        read_text,
     ),
-)  # fmt: skip
+}

@@ -218,66 +218,66 @@ _ELB_NOTE = "the latency is the target's own (target_processing_time, backend_pr
 _SECONDS = "timestamps are whole seconds"
 _NO_ZONE = "timestamps without a time zone were taken as UTC"
 _PRESETS = {  # atomic groups, or a long line takes the square of its length
-    "envoy": ("Envoy and Istio (text)", "kubectl logs POD -c istio-proxy > envoy.log", Log(
+    "envoy": Log(
         r'^[^\[\n]{0,300}\[(?P<start>[^\]\n]+)\] "(?P<request>[^"\n]*)" (?P<outcome>\d+ \S+)'
         r'(?: [^"\s]+){0,3}?(?: "[^"\n]*")? (?P<bytes_received>\d+) (?P<bytes_sent>\d+)'
         r' (?P<latency_ms>\d+) (?:\d+|-) "',
         failed=r"^5\d\d|[A-Z]$", late=r"\b(?:UT|DT|SI)\b|^(?:504|408)", canceled=r" DC$|^499",
         tool="Envoy",
-    )),
-    "gin": ("Gin", "./server > gin.log", Log(
+    ),
+    "gin": Log(
         r"^(?>.*?\[GIN\] )(?P<end>\d{4}/\d\d/\d\d - \d\d:\d\d:\d\d) \| *(?P<status>\d{3}) *\| *"
         r"(?P<latency>[\d.hmnuµ]+s) *\| *(?P<client>\S+) *\| *(?P<method>[A-Z]+) +(?P<path>\S+)",
         tool="Gin", notes=(_NO_ZONE, _SECONDS),
-    )),
-    "rails": ("Rails", "cp log/production.log rails.log", Log(
+    ),
+    "rails": Log(
         r"^(?>.*?Completed )(?:(?P<status>\d{3})(?: [A-Z][\w' -]{0,60})? )?in "
         r"(?P<latency>[\d.]+ ?ms)\b",
         tool="Rails",
-    )),
-    "phoenix": ("Phoenix and Plug", "mix phx.server > phoenix.log", Log(
+    ),
+    "phoenix": Log(
         rf"^(?:(?>.*?(?P<end>{_STAMP})))?(?>.*?(?:Sent|Chunked) (?=\d))(?P<status>\d{{3}}) in "
         r"(?P<latency>[\d.]+[nuµm]?s)\b",
         tool="Phoenix",
-    )),
-    "postgresql": ("PostgreSQL's log", "log_duration = on   # writes postgresql.log", Log(
+    ),
+    "postgresql": Log(
         rf"^(?:(?>.*?(?P<end>{_STAMP})))?(?>.*?LOG: +duration: )(?P<latency>[\d.]+ ms)"
         r"(?: +(?P<phase>parse|bind|execute|statement|plan)\b)?",
         tool="PostgreSQL",
-    )),
-    "mysql": ("MySQL's slow query log", "slow_query_log_file = slow.log", Log(
+    ),
+    "mysql": Log(
         r"^# Query_time: +(?P<latency_s>[\d.]+) +Lock_time: +(?P<lock_s>[\d.]+) +"
         r"Rows_sent: +(?P<rows_sent>\d+)",
         tool="MySQL",
         notes=("queries faster than long_query_time are not in a slow query log",),
-    )),
-    "heroku": ("Heroku's router", "heroku logs --ps router > router.log", Log(
+    ),
+    "heroku": Log(
         rf"^(?>.*?(?P<end>{_STAMP}) )(?>.*?heroku.{{1,3}}router\S* )"
         r"(?>.*?at=(?P<outcome>\w+(?: code=\w+)?) )(?>.*?service=)(?P<latency>\d+ms) "
         r"status=(?P<status>\d+)",
         failed="^5|^error", late="^504|=H(?:12|15|28)$", canceled="^499|=H27$", tool="Heroku",
-    )),
-    "rack-timeout": ("rack-timeout", "heroku logs > app.log", Log(
+    ),
+    "rack-timeout": Log(
         rf"^(?:(?>.*?(?P<end>{_STAMP})))?(?>.*?source=rack-timeout )(?>.*?service=)"
         r"(?P<latency>[\d.]+m?s) (?>.*?state=)(?P<outcome>completed|timed_out)",
         failed=r"(?!)", late="timed_out", tool="Rack",
-    )),
-    "alb": ("AWS load balancers (ALB)", "zcat *_elasticloadbalancing_*.log.gz > alb.log", Log(
+    ),
+    "alb": Log(
         rf"^(?>.*?(?<!\S)(?=(?:https?|h2|grpcs|wss?) \d{{4}}-))(?P<scheme>\w+) {_ELB}",
         tool="ALB", notes=(_ELB_NOTE,),
-    )),
-    "elb": ("AWS load balancers (classic)", "cat *_elasticloadbalancing_*.log > elb.log", Log(
+    ),
+    "elb": Log(
         r"^(?>.*?(?<!\S)(?<!http )(?<!https )(?<!h2 )(?<!grpcs )(?<!ws )(?<!wss )(?=\d{4}-))"
         + _ELB, tool="ELB", notes=(_ELB_NOTE,),
-    )),
-    "mongodb": ("MongoDB's text log (before 4.4)", "mongod --logpath mongod.log", Log(
+    ),
+    "mongodb": Log(
         r"^(?:(?>.*?(?P<end>\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[-+]\d{4})) ))?(?>.*?\[conn\d+\] )"
         r".* (?P<latency>\d+ms)[ \t]*$",
         tool="MongoDB",
-    )),
-    "traefik": ("Traefik (text)", "traefik --accesslog.filepath=access.log", Log(
+    ),
+    "traefik": Log(
         TRAEFIK, tool="Traefik", notes=(_SECONDS,),
-    )),
+    ),
 }  # fmt: skip
 
 
@@ -312,13 +312,6 @@ def _read_w3c(source: Source, options: ReadOptions) -> dict[str, Data]:
     return log(source, options)
 
 
-FORMATS = (
-    *(
-        Format(name, title, "samples", (".log",), log.sniff, log, example=example)
-        for name, (title, example, log) in _PRESETS.items()
-    ),
-    Format(
-        "w3c", "IIS and CloudFront (W3C logs)", "samples", (".log",), _sniff_w3c, _read_w3c,
-        example="zcat E*.gz > cloudfront.log",
-    ),
-)  # fmt: skip
+FORMATS = {name: (log.sniff, log) for name, log in _PRESETS.items()} | {
+    "w3c": (_sniff_w3c, _read_w3c)
+}

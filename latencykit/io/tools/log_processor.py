@@ -8,12 +8,15 @@ ms, unless it is given), which the output does not state. Source: HistogramLogPr
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from latencykit._text import printable
 from latencykit.core.run import Run
 from latencykit.io.build import data_from_points
-from latencykit.io.source import Data, Format, ReadOptions, Source
 from latencykit.io.text_reports import fact, has_match
+
+if TYPE_CHECKING:
+    from latencykit.io.source import Data, ReadOptions, Source
 
 _LEGEND = re.compile(
     r"^(?:Time: IntervalPercentiles:count \( 50% 90% Max \) TotalPercentiles:count|"
@@ -57,11 +60,6 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     return {"": data_from_points(points, int(last[5]), {"max": last[11]}, run, unit)}
 
 
-FORMATS = (
-    Format(
-        "log-processor", "HistogramLogProcessor's intervals (text, CSV)", "histogram",
-        (".txt", ".csv"), has_match(_LEGEND), read,
-        example="java -cp HdrHistogram.jar org.HdrHistogram.HistogramLogProcessor -i run.hlog "
-        "-o out.txt",
-    ),
-)  # fmt: skip
+FORMATS = {
+    "log-processor": (has_match(_LEGEND), read),
+}

@@ -27,7 +27,7 @@ from latencykit.core.run import Run
 from latencykit.core.summary import Summary
 from latencykit.io import build, json_text
 from latencykit.io.rows import CUT_LINE, RowLayout, read_table
-from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Series, Source
+from latencykit.io.source import Confidence, Data, Head, ReadOptions, Series, Source
 from latencykit.io.text_reports import (
     blocks,
     certain,
@@ -255,44 +255,18 @@ def read_openmessaging(source: Source, options: ReadOptions) -> Series:  # noqa:
         yield name, data.with_run(notes=(*data.run.notes, *notes))
 
 
-FORMATS = (
-    Format(
-        "nats-latency", "nats latency (text)", "histogram", (".txt",),
-        has_match(_CLOCK + "HDR Percentiles:"), read_latency,
-        example="nats latency --server-b HOST --rate 1000 2> out.txt",
-    ),
-    Format(
-        "nats-latency-raw", "nats latency --histogram (raw values)", "samples", (".raw",),
-        sniff_raw, read_raw, unit="ms",
-        example="nats latency --server-b HOST --histogram out   # writes out.raw",
-    ),
-    Format(
-        "nats-bench", "nats bench (mean only)", "summary", (".txt",),
-        has_match(_NATS_BENCH, plain=plain), read_bench, example="nats bench pub foo > out.txt",
-    ),
-    Format(
-        "nats-bench-csv", "nats bench (CSV: no latencies)", "summary", (".csv",),
-        has_match(r"\A\s*#RunID,ClientID,MsgCount,"), read_bench_csv,
-        example="nats bench pub foo --csv out.csv",
-    ),
-    Format(
-        "bench", "tylertreat/bench latency distribution", "histogram", (".txt",),
-        sniff_distribution, read_distribution, unit="ms",
-        example='summary.GenerateLatencyDistribution(nil, "latency.txt")',
-    ),
-    Format(
-        "nats-latency-histogram", "nats latency --histogram", "histogram", (".histogram",),
-        partial(sniff_distribution, nats=True), read_nats_distribution, unit="ms",
-        example="nats latency --server-b HOST --histogram out   # writes out.histogram",
-    ),
-    Format(
-        "openmessaging", "OpenMessaging Benchmark (JSON)", "histogram", (".json",),
+FORMATS = {
+    "nats-latency": (has_match(_CLOCK + "HDR Percentiles:"), read_latency),
+    "nats-latency-raw": (sniff_raw, read_raw),
+    "nats-bench": (has_match(_NATS_BENCH, plain=plain), read_bench),
+    "nats-bench-csv": (has_match(r"\A\s*#RunID,ClientID,MsgCount,"), read_bench_csv),
+    "bench": (sniff_distribution, read_distribution),
+    "nats-latency-histogram": (partial(sniff_distribution, nats=True), read_nats_distribution),
+    "openmessaging": (
         has_json_keys(  # the aggregates follow long lists, so those of the lists count, too
             ("workload", "driver", "publishRate"),
             ("workload", "driver", "aggregatedPublishLatencyAvg"),
         ),
         read_openmessaging,
-        example="bin/benchmark --drivers driver.yaml workload.yaml"
-        "   # writes WORKLOAD-DRIVER-TIME.json",
     ),
-)  # fmt: skip
+}

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from latencykit.core.run import Run
 from latencykit.io.build import data_from_points
-from latencykit.io.source import Format, ReadOptions, Series, Source
 from latencykit.io.text_reports import fact, has_match, section_runs
+
+if TYPE_CHECKING:
+    from latencykit.io.source import ReadOptions, Series, Source
 
 _BEGIN = re.compile(r"^MLPerf Results Summary[ \t]*$", re.MULTILINE)
 _ROW = re.compile(
@@ -55,9 +57,6 @@ def read(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
             yield own, data_from_points(points[name], None, values, run, "ns")
 
 
-FORMATS = (
-    Format(
-        "mlperf", "MLPerf LoadGen (summary)", "summary", (".txt",), has_match(_BEGIN), read,
-        unit="ns", example="python main.py --scenario Server …   # writes mlperf_log_summary.txt",
-    ),
-)  # fmt: skip
+FORMATS = {
+    "mlperf": (has_match(_BEGIN), read),
+}

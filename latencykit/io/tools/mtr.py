@@ -9,7 +9,6 @@ from latencykit.core.run import Run
 from latencykit.io import json_text
 from latencykit.io.build import distinct
 from latencykit.io.declared import Lines, as_it_is, in_ns, report_of
-from latencykit.io.source import Format
 from latencykit.io.text_reports import has_json_keys, has_match
 
 if TYPE_CHECKING:
@@ -57,32 +56,28 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
     return series
 
 
-FORMATS = (
-    Format(
-        "mtr", "mtr (report)", "summary", (".txt",),
+FORMATS = {
+    "mtr": (
         has_match(r"^[^\n]{0,200} Loss% {1,9}Snt {1,9}Last "),
-        Lines(run=_RUN, row=_ROW, unit="ms"), unit="ms",
-        example="mtr --report-wide -c 100 HOST > mtr.txt",
+        Lines(run=_RUN, row=_ROW, unit="ms"),
     ),
-    Format(
-        "mtr-csv", "mtr (CSV)", "summary", (".csv",),
+    "mtr-csv": (
         has_match(r",Loss%,Snt, ,Last,Avg,Best,Wrst,StDev"),
-        Lines(run=_RUN, row=_CSV, unit="ms"), unit="ms", example="mtr --csv -c 100 HOST > mtr.csv",
+        Lines(run=_RUN, row=_CSV, unit="ms"),
     ),
-    Format(
-        "winmtr", "WinMTR (text)", "summary", (".txt",), has_match(r"WinMTR statistics", _WINMTR),
-        Lines(run=_RUN.replace(tool="WinMTR", notes=(_WHOLE,)), row=_WINMTR, unit="ms"), unit="ms",
-        example="Export TEXT   # as out.txt",
+    "winmtr": (
+        has_match(r"WinMTR statistics", _WINMTR),
+        Lines(run=_RUN.replace(tool="WinMTR", notes=(_WHOLE,)), row=_WINMTR, unit="ms"),
     ),
-    Format(
-        "mtr-json", "mtr (JSON)", "summary", (".json",), has_json_keys(("hubs", "Loss%", "Snt")),
-        read_json, unit="ms", example="mtr --json -c 100 HOST > mtr.json",
-    ),
-    Format(
-        "owping", "owping (text)", "summary", (".txt",), has_match(_OWPING),
+    "mtr-json": (has_json_keys(("hubs", "Loss%", "Snt")), read_json),
+    "owping": (
+        has_match(_OWPING),
         Lines(
-            run=_RUN.replace(tool="owping"), row=_OWPING, unit="ms",
-            pair=r"([\d.]+): (-?[\d.]+) ms", finish=_median,
-        ), unit="ms", example="owping -c 100 HOST > owping.txt",
+            run=_RUN.replace(tool="owping"),
+            row=_OWPING,
+            unit="ms",
+            pair=r"([\d.]+): (-?[\d.]+) ms",
+            finish=_median,
+        ),
     ),
-)  # fmt: skip
+}

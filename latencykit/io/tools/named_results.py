@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 from latencykit.core.run import Run
 from latencykit.io import build, json_text
 from latencykit.io.sanity_checks import whole_count
-from latencykit.io.source import Confidence, Format, Head, ReadOptions, Series, Source
 from latencykit.io.text_reports import certain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+    from latencykit.io.source import Confidence, Head, ReadOptions, Series, Source
 
 
 _NAMES = ("name", "benchmark", "test", "title")
@@ -101,10 +102,6 @@ def read(source: Source, options: ReadOptions) -> Series:
         raise source.corrupt(None, seen, "ns, us, ms or s", "")
 
 
-FORMATS = (
-    Format(
-        "named-results", "a JSON list of benchmarks with their values and units", "summary",
-        (".json",), sniff, read,
-        example="./bench --json > out.json   # github-action-benchmark: customSmallerIsBetter",
-    ),
-)  # fmt: skip
+FORMATS = {
+    "named-results": (sniff, read),
+}

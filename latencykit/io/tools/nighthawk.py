@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 from latencykit.core.run import Run
 from latencykit.io import json_text
 from latencykit.io.build import data_from_points, epoch_seconds, mixed_note, unanswered
-from latencykit.io.source import Data, Format, ReadOptions, Series, Source
 from latencykit.io.text_reports import blocks, either, has_json_keys, has_match, line_numbers, plain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from latencykit._typing import JSONObject
+    from latencykit.io.source import Data, ReadOptions, Series, Source
 
 _RUN = Run(tool="Nighthawk", measure="service", corrected="none", unit="s", unit_from="format")
 _MAIN = "request_to_response"
@@ -143,17 +143,13 @@ def _statistic(
     return data_from_points(points, max(count - mixed, 0), stats, run, "s")
 
 
-FORMATS = (
-    Format(
-        "nighthawk", "Nighthawk (JSON)", "histogram", (".json",),
-        either(has_json_keys(("results", "statistics", "pstdev")), has_match(_YAML)), read_json,
-        unit="s",
-        example="nighthawk_client --rps 1000 --output-format json http://127.0.0.1:8080/ "
-        "> nighthawk.json",
+FORMATS = {
+    "nighthawk": (
+        either(has_json_keys(("results", "statistics", "pstdev")), has_match(_YAML)),
+        read_json,
     ),
-    Format(
-        "nighthawk-text", "Nighthawk (text)", "histogram", (".txt",),
-        has_match(r"^Nighthawk - A layer 7 protocol benchmarking tool", r"^  min: "), read_text,
-        unit="us", example="nighthawk_client --rps 1000 http://127.0.0.1:8080/ > nighthawk.txt",
+    "nighthawk-text": (
+        has_match(r"^Nighthawk - A layer 7 protocol benchmarking tool", r"^  min: "),
+        read_text,
     ),
-)  # fmt: skip
+}

@@ -17,11 +17,12 @@ from latencykit.core.run import Run
 from latencykit.core.summary import Summary
 from latencykit.io import build
 from latencykit.io.rows import CUT_LINE
-from latencykit.io.source import Data, Format, ReadOptions, Series, Source
 from latencykit.io.text_reports import has_match, line_numbers, plain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from latencykit.io.source import Data, ReadOptions, Series, Source
 
 
 _HINT = (
@@ -183,25 +184,18 @@ def _interval(line: str, names: list[str], unit: str) -> tuple[str, float, Histo
     return tag[4:], start + length, histogram
 
 
-FORMATS = (
-    Format(
-        "nosqlbench", "NoSQLBench summary (Dropwizard console)", "summary", (".txt",),
-        has_match(r"^ +99\.9% <= \S+ (?:nano|micro|milli)?seconds", plain=plain), read_console,
-        example="nb5 WORKLOAD --report-summary-to out.txt",
+FORMATS = {
+    "nosqlbench": (
+        has_match(r"^ +99\.9% <= \S+ (?:nano|micro|milli)?seconds", plain=plain),
+        read_console,
     ),
-    Format(
-        "nosqlbench-log", "NoSQLBench log (Dropwizard SLF4J)", "summary", (".log",),
-        has_match(r"\btype=(?:TIMER|GAUGE|HISTOGRAM|METER|COUNTER), name="), read_log,
-        example="nb5 WORKLOAD ; ls logs/scenario_*.log",
+    "nosqlbench-log": (
+        has_match(r"\btype=(?:TIMER|GAUGE|HISTOGRAM|METER|COUNTER), name="),
+        read_log,
     ),
-    Format(
-        "nosqlbench-csv", "NoSQLBench CSV (Dropwizard)", "summary", (".csv",),
-        has_match(r"\At,count,max,mean,min,stddev,(?:.*,)?duration_unit[ \t]*$"), read_csv,
-        example="nb5 WORKLOAD --report-csv-to metrics   # writes metrics/*.csv",
+    "nosqlbench-csv": (
+        has_match(r"\At,count,max,mean,min,stddev,(?:.*,)?duration_unit[ \t]*$"),
+        read_csv,
     ),
-    Format(
-        "nosqlbench-histostats", "NoSQLBench histostats", "histogram", (".csv", ".log"),
-        has_match(_HISTOSTATS), read_histostats, unit="ns",
-        example="nb5 WORKLOAD --log-histostats stats.csv",
-    ),
-)  # fmt: skip
+    "nosqlbench-histostats": (has_match(_HISTOSTATS), read_histostats),
+}

@@ -15,7 +15,6 @@ import numpy as np
 
 from latencykit.core.run import Run
 from latencykit.io.declared import Json, Report, Rows, at, in_ns
-from latencykit.io.source import Format
 from latencykit.io.text_reports import certain, has_json_keys, plain, starts_with
 from latencykit.io.tools.hey import REPORT, evenly, is_report
 
@@ -106,29 +105,30 @@ _APART_JSON = replace(
     finish=lambda report, record: finish_json(replace(report, text="(2xx only)"), record),
 )  # fmt: skip
 _COMMAND = "oha -z 30s -q 200 --latency-correction --no-tui"
-FORMATS = (
-    Format(
-        "oha-json", "oha (JSON)", "histogram", (".json",),
+FORMATS = {
+    "oha-json": (
         has_json_keys(
             ("summary", "responseTimeHistogram", "latencyPercentiles"),
             ("summary", "latencyPercentiles", "statusCodeDistribution"),  # parts were cut out
             ("summary", "latencyPercentiles", "successRate"),
         ),
         read_json,
-        unit="s", example=f"{_COMMAND} --output-format json http://127.0.0.1:8080/ > oha.json",
     ),
-    Format(
-        "oha-csv", "oha (CSV)", "samples", (".csv",), starts_with(_HEADER),
+    "oha-csv": (
+        starts_with(_HEADER),
         Rows(
-            run=_RUN, columns=_HEADER, duration="request-duration", unit="s",
-            start="request-start", status="status", numbers=("Response-delay",), finish=finish_rows,
+            run=_RUN,
+            columns=_HEADER,
+            duration="request-duration",
+            unit="s",
+            start="request-start",
+            status="status",
+            numbers=("Response-delay",),
+            finish=finish_rows,
         ),
-        unit="s",
-        example=f"{_COMMAND} --output-format csv http://127.0.0.1:8080/ > oha.csv",
     ),
-    Format(
-        "oha", "oha (text)", "histogram", (".txt",), sniff_text,
+    "oha": (
+        sniff_text,
         replace(REPORT, run=_RUN.replace(unit_from="file"), commands=("oha",), finish=finish_text),
-        example=f"{_COMMAND} http://127.0.0.1:8080/ > oha.txt",
     ),
-)  # fmt: skip
+}

@@ -21,7 +21,6 @@ from latencykit.core.buckets import EdgeBuckets
 from latencykit.core.run import Note
 from latencykit.errors import InvalidArgumentError
 from latencykit.io import build, json_text
-from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Source
 from latencykit.io.text_reports import certain, has_match, plain
 from latencykit.io.tools.prometheus import family_series, run_of
 from latencykit.io.wire import Schema, messages
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from latencykit._typing import Floats, Ints, JSONObject
     from latencykit.core.histogram import Histogram
     from latencykit.core.run import Run
+    from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 
     Labels = tuple[tuple[str, str], ...]
 
@@ -355,22 +355,11 @@ def _single(point: _Point, run: Run) -> Histogram | None:
     )  # fmt: skip
 
 
-FORMATS = (
-    Format(
-        "otel-debug", "OpenTelemetry Collector's debug exporter", "log", (".txt", ".log"),
+FORMATS = {
+    "otel-debug": (
         has_match(r"^HistogramDataPoints #\d", r"^StartTimestamp: \d", r"^Buckets #\d+, Count: \d"),
-        read_debug, example="otelcol --config collector.yaml 2> collector.txt",
+        read_debug,
     ),
-    Format(
-        "otel", "OpenTelemetry metrics (JSON: SDK console, OTLP)", "log", (".json", ".jsonl"),
-        has_match(r"\A\s*[{\[]", _KEYS), read,
-        example="OTEL_METRICS_EXPORTER=console my-service > metrics.json"
-        "   # or the collector's file exporter",
-    ),
-    Format(
-        "otel-protobuf", "OpenTelemetry metrics (OTLP protobuf)", "log", (".pb", ".bin"),
-        sniff_protobuf, read_protobuf,
-        example="otelcol --config collector.yaml   # writes metrics.pb, by a file exporter with"
-        " format: proto",
-    ),
-)  # fmt: skip
+    "otel": (has_match(r"\A\s*[{\[]", _KEYS), read),
+    "otel-protobuf": (sniff_protobuf, read_protobuf),
+}

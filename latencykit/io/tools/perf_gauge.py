@@ -11,12 +11,12 @@ import itertools
 import re
 from collections import defaultdict
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from latencykit._text import printable
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
 from latencykit.io import build
-from latencykit.io.source import Data, Format, ReadOptions, Series, Source
 from latencykit.io.text_reports import (
     below,
     blocks,
@@ -28,6 +28,9 @@ from latencykit.io.text_reports import (
     plain,
 )
 from latencykit.io.tools import prometheus
+
+if TYPE_CHECKING:
+    from latencykit.io.source import Data, ReadOptions, Series, Source
 
 _BEGIN = re.compile(r"^Test: (.*)$", re.MULTILINE)
 _ROW = re.compile(r"^(Min|p[\d.]+|Max|Mean|StdDev|tm[\d.]+) *: *(\S+) *$", re.MULTILINE)
@@ -123,25 +126,19 @@ def read_metrics(source: Source, options: ReadOptions) -> dict[str, Data]:
     return dict(sorted(series.items(), key=lambda item: rank[item[0]]))
 
 
-FORMATS = (
-    Format(
-        "perf-gauge", "perf-gauge (text)", "histogram", (".txt",),
+FORMATS = {
+    "perf-gauge": (
         either(
             has_match(_BEGIN, r"^Request rate: \S+ per second", plain=plain),
             has_match(r"^Done gauging performance|perf_gauge::", plain=plain),
         ),
         read_text,
-        example="perf-gauge -c 4 -r 100 -d 60s http URL > out.txt",
     ),
-    Format(
-        "perf-gauge-prometheus", "perf-gauge (Prometheus metrics)", "histogram",
-        (".txt", ".prom"),
+    "perf-gauge-prometheus": (
         either(
             has_match(r"^# TYPE \w*latency_tm9\d(?:_9)? gauge"),
             has_match(r"^# HELP error_latency Latency of failed requests", "success_latency"),
         ),
-        read_metrics, unit="us",
-        example="perf-gauge --continuous --prometheus GATEWAY … ; "
-        "curl -s GATEWAY/metrics > metrics.txt",
+        read_metrics,
     ),
-)  # fmt: skip
+}

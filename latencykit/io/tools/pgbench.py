@@ -17,7 +17,7 @@ from latencykit.core.run import Run
 from latencykit.io.build import data_from_points, outcome_codes, samples_of
 from latencykit.io.declared import Lines
 from latencykit.io.rows import CUT_LINE, RowLayout, read_table
-from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Source
+from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 from latencykit.io.text_reports import certain, fact, has_match, text_of_run
 
 _FAILED = ("failed", "serialization", "deadlock")
@@ -163,26 +163,15 @@ _PROGRESS = (
     r"^progress: (?P<name>[\d.]{1,20} s), (?P<achieved>(?!0\.0 )[\d.]+) tps,"
     r" lat (?P<mean>[\d.]+) ms(?: stddev (?P<std>[\d.]+))?"
 )
-FORMATS = (
-    Format(
-        "pgbench-progress", "pgbench (progress only)", "summary", (".txt",),
+FORMATS = {
+    "pgbench-progress": (
         has_match(_PROGRESS, without=r"^latency average"),
         Lines(run=Run(tool="pgbench", unit="ms", notes=(_HINT,)), row=_PROGRESS, unit="ms"),
-        unit="ms", example="pgbench -P 1 -T 60 DB 2> out.txt   # and Ctrl-C",
     ),
-    Format(
-        "pgbench-log", "pgbench's transaction log", "samples", (".log", ".txt"), sniff_log,
-        read_log, unit="us", example="pgbench -l -R 1000 -T 60 DB   # writes pgbench_log.PID",
+    "pgbench-log": (sniff_log, read_log),
+    "pgbench-intervals": (sniff_intervals, read_intervals),
+    "pgbench": (
+        has_match(r"^(?:transaction type|scaling factor): ", r"^latency average[ :=]"),
+        read_text,
     ),
-    Format(
-        "pgbench-intervals", "pgbench's log of intervals", "summary", (".log", ".txt"),
-        sniff_intervals, read_intervals, unit="us",
-        example="pgbench -l --aggregate-interval=1 -T 60 DB   # writes pgbench_log.PID",
-    ),
-    Format(
-        "pgbench", "pgbench (text)", "summary", (".txt",),
-        has_match(r"^(?:transaction type|scaling factor): ", r"^latency average[ :=]"), read_text,
-        unit="ms",
-        example="pgbench -T 60 DB > out.txt",
-    ),
-)  # fmt: skip
+}

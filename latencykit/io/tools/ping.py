@@ -17,7 +17,6 @@ from latencykit.core.run import Run
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
 from latencykit.io import build, json_text
-from latencykit.io.source import Format
 from latencykit.io.text_reports import certain, fact, has_json_keys, has_match, plain
 from latencykit.units import parse_duration
 
@@ -257,25 +256,17 @@ def read_raw(source: Source, options: ReadOptions) -> dict[str, Data]:
     return {"": Summary(stats, {}, count, "ns", run)}
 
 
-FORMATS = (
-    Format(
-        "ping", "ping", "samples", (".txt",),
-        sniff_ping, read_ping, unit="ms", example="ping -D -i 0.02 -c 1000 HOST > ping.txt",
+FORMATS = {
+    "ping": (sniff_ping, read_ping),
+    "ioping": (
+        has_match(r"(?:<<<|>>>|from|to) .*: request=\d+ time=|ioping statistics ---"),
+        read_text,
     ),
-    Format(
-        "ioping", "ioping (text)", "samples", (".txt",),
-        has_match(r"(?:<<<|>>>|from|to) .*: request=\d+ time=|ioping statistics ---"), read_text,
-        example="ioping -c 100 . > ioping.txt",
-    ),
-    Format(
-        "ioping-json", "ioping (JSON)", "samples", (".json",),
+    "ioping-json": (
         has_json_keys(
             ("io", "request", "operation", "time", "ignored"), ("stat", "load", "mdev", "iops")
         ),
-        read_json, unit="ns", example="ioping -c 100 -J . > ioping.json",
+        read_json,
     ),
-    Format(
-        "ioping-raw", "ioping's raw statistics", "summary", (".txt",), sniff_raw, read_raw,
-        unit="ns", example="ioping -c 200 -p 100 -q . > ioping.txt",
-    ),
-)  # fmt: skip
+    "ioping-raw": (sniff_raw, read_raw),
+}

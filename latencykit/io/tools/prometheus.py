@@ -30,7 +30,7 @@ from latencykit.errors import (
     LatencyKitError,
 )
 from latencykit.io import build, json_text
-from latencykit.io.source import Confidence, Format, Source
+from latencykit.io.source import Confidence, Source
 from latencykit.io.text_reports import certain, has_json_keys, has_keys, has_match
 from latencykit.io.wire import Schema, decode, delimited
 from latencykit.units import format_value
@@ -627,7 +627,7 @@ _EPOCH = re.compile(r"(?<!\d)(1\d{9})(\d{3})?(?!\d)")
 
 
 def _is_scrape(head: Head) -> Confidence:
-    return max(FORMATS[0].sniff(head), sniff_protobuf(head))
+    return max(FORMATS["prometheus"][0](head), sniff_protobuf(head))
 
 
 def sniff_scrapes(head: Head) -> Confidence:
@@ -886,35 +886,25 @@ def _native(samples: list[Any], counters: bool, run: Run, source: Source) -> Dat
     return log if times.size > 1 else replace(log[0], run=run, reported_stats=stats)
 
 
-FORMATS = (
-    Format(
-        "prometheus", "Prometheus text exposition, OpenMetrics", "histogram",
-        (".txt", ".prom", ".om"),
+FORMATS = {
+    "prometheus": (
         has_match(
             r"^# TYPE \S+ (?:gauge)?(?:histogram|summary)\s*$"
             r'|^(?:[a-zA-Z_:][\w:]*_bucket)?\{[^}\n]*\ble="',
             confidence=Confidence.LIKELY,
         ),
-        read, example="curl -s HOST/metrics > scrape.txt",
+        read,
     ),
-    Format(
-        "prometheus-scrapes", "Prometheus scrapes over time (directory)", "log", (),
-        sniff_scrapes, read_scrapes,
-        example="while sleep 15; do curl -s HOST/metrics > "
-        "scrapes/$(date +%s); done   # writes scrapes",
-    ),
-    Format(
-        "prometheus-protobuf", "Prometheus protobuf exposition, native histograms", "histogram",
-        (".pb", ".txt"), sniff_protobuf, read,
-        example="curl -s -H 'Accept: application/vnd.google.protobuf; "
-        "proto=io.prometheus.client.MetricFamily; encoding=delimited' HOST/metrics > scrape.pb",
-    ),
-    Format(
-        "prometheus-json", "Prometheus query answers (JSON)", "log", (".json",),
-        has_json_keys(("resultType", "result"), ("timeseries", "labels", "histograms"),
-                      ("timeseries", "labels", "samples"), ("status", "errorType"), within=4000),
+    "prometheus-scrapes": (sniff_scrapes, read_scrapes),
+    "prometheus-protobuf": (sniff_protobuf, read),
+    "prometheus-json": (
+        has_json_keys(
+            ("resultType", "result"),
+            ("timeseries", "labels", "histograms"),
+            ("timeseries", "labels", "samples"),
+            ("status", "errorType"),
+            within=4000,
+        ),
         read_range,
-        example="curl 'PROMETHEUS/api/v1/query_range?query=sum by(le)(rate(x_bucket[1m]))&…'"
-        " > range.json",
     ),
-)  # fmt: skip
+}

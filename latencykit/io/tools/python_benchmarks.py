@@ -7,13 +7,12 @@ pytest-benchmark every round where it was saved, else the quartiles.
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from latencykit._text import printable
 from latencykit.core.run import Run
 from latencykit.io import json_text
 from latencykit.io.build import data_from_points, data_from_values, nanoseconds_of, statistics_in
-from latencykit.io.source import Format, ReadOptions, Series, Source
 from latencykit.io.text_reports import (
     durations,
     fact,
@@ -22,6 +21,9 @@ from latencykit.io.text_reports import (
     line_numbers,
     plain,
 )
+
+if TYPE_CHECKING:
+    from latencykit.io.source import ReadOptions, Series, Source
 
 _PYPERF_UNITS = {"second": "s", "byte": "none", "integer": "none"}
 _PYPERF_KEYS = ("perf_version", "warmups", "calibrate_loops", "values")
@@ -155,26 +157,14 @@ def read_pytest_text(source: Source, options: ReadOptions) -> Series:  # noqa: A
             yield match["name"] if match else "", data_from_points(points, count, stats, run, unit)
 
 
-FORMATS = (
-    Format(
-        "pyperf", "pyperf (JSON)", "samples", (".json",),
-        has_json_keys(*(("benchmarks", "runs", key) for key in _PYPERF_KEYS)), read_pyperf,
-        example="python -m pyperf timeit -o out.json CODE",
-    ),
-    Format(
-        "pytest-benchmark", "pytest-benchmark (JSON)", "samples", (".json",),
+FORMATS = {
+    "pyperf": (has_json_keys(*(("benchmarks", "runs", key) for key in _PYPERF_KEYS)), read_pyperf),
+    "pytest-benchmark": (
         has_json_keys(
             ("machine_info", "commit_info"), ("benchmarks", "fullname", "stats", "rounds")
         ),
-        read_pytest, unit="s", example="pytest --benchmark-json=out.json --benchmark-save-data",
+        read_pytest,
     ),
-    Format(
-        "pyperf-text", "pyperf (text)", "summary", (".txt",), has_match(_PYPERF_MEAN),
-        read_pyperf_text, example="python -m pyperf timeit --stats CODE > out.txt",
-    ),
-    Format(
-        "pytest-benchmark-text", "pytest-benchmark (table)", "summary", (".txt",),
-        has_match(rf"^{_PYTEST_HEADER.pattern}"), read_pytest_text,
-        example="pytest --benchmark-only > out.txt",
-    ),
-)  # fmt: skip
+    "pyperf-text": (has_match(_PYPERF_MEAN), read_pyperf_text),
+    "pytest-benchmark-text": (has_match(rf"^{_PYTEST_HEADER.pattern}"), read_pytest_text),
+}

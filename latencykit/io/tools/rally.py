@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from typing import TYPE_CHECKING
 
 from latencykit.core.run import Run
 from latencykit.io.build import data_from_points, unit_in
-from latencykit.io.source import Format, ReadOptions, Series, Source
 from latencykit.io.text_reports import has_match, text_of_run
+
+if TYPE_CHECKING:
+    from latencykit.io.source import ReadOptions, Series, Source
 
 _BEGIN = r"^[ \t]{0,9}(?:\|[ \t]{0,99})?"
 _NEXT = r"[ \t]{0,99}[|,]"
@@ -50,10 +53,6 @@ def read(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
         yield f"{task} {what}".strip(), data_from_points(values, None, {}, run, unit)
 
 
-FORMATS = (
-    Format(
-        "rally", "Rally and OpenSearch Benchmark (table, CSV)", "summary",
-        (".txt", ".md", ".csv"), has_match(_LATENCY), read,
-        example="esrally race --track=geonames --report-file=rally.md",
-    ),
-)  # fmt: skip
+FORMATS = {
+    "rally": (has_match(_LATENCY), read),
+}

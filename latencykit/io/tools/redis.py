@@ -25,7 +25,7 @@ from latencykit._text import format_items, printable
 from latencykit.core.run import Run
 from latencykit.core.summary import Summary
 from latencykit.io import build, json_text
-from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Series, Source
+from latencykit.io.source import Confidence, Data, Head, ReadOptions, Series, Source
 from latencykit.io.text_reports import certain, fact, has_json_keys, has_match, plain, text_of_run
 
 if TYPE_CHECKING:
@@ -347,23 +347,12 @@ def read_csv(source: Source, options: ReadOptions) -> Series:
         raise source.corrupt(None, seen, "latencies", _HINT)
 
 
-FORMATS = (
-    Format(
-        "memtier-json", "memtier_benchmark (JSON)", "histogram", (".json",),
+FORMATS = {
+    "memtier-json": (
         has_json_keys(("configuration", "run information"), ("ALL STATS", _TOTALS)),
-        read_memtier_json, unit="ms", example="memtier_benchmark --json-out-file out.json",
+        read_memtier_json,
     ),
-    Format(
-        "memtier", "memtier_benchmark (text)", "histogram", (".txt",),
-        has_match(r"^Type +Ops/sec "), read_memtier_text,
-        unit="ms", example="memtier_benchmark > out.txt",
-    ),
-    Format(
-        "redis-benchmark", "redis-benchmark (text)", "histogram", (".txt",), sniff_text,
-        read_text, unit="ms", example="redis-benchmark -t set,get -n 100000 > out.txt",
-    ),
-    Format(
-        "redis-benchmark-csv", "redis-benchmark (CSV)", "summary", (".csv",), sniff_csv,
-        read_csv, unit="ms", example="redis-benchmark -t set,get --csv > out.csv",
-    ),
-)  # fmt: skip
+    "memtier": (has_match(r"^Type +Ops/sec "), read_memtier_text),
+    "redis-benchmark": (sniff_text, read_text),
+    "redis-benchmark-csv": (sniff_csv, read_csv),
+}

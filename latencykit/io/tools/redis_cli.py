@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from latencykit.core.run import Run
 from latencykit.io.declared import TRUNCATED, Lines, Text
-from latencykit.io.source import Format
 from latencykit.io.text_reports import has_match
 
 _RUN = Run(tool="redis-cli", loop="closed", measure="service", corrected="none", unit="ms")
@@ -20,26 +19,21 @@ _INTRINSIC = Text(
         "max": r"^Max latency so far: (\d+) (microseconds)\.\s\s",
     },
 )  # fmt: skip
-FORMATS = (
-    Format(
-        "redis-cli", "redis-cli --latency", "summary", (".txt",),
+FORMATS = {
+    "redis-cli": (
         has_match(
             r"min: [\d.]{1,12}, max: [\d.]+, avg: [\d.]+ \(\d+ samples\)|^ -- [\d.]+ seconds range$"
             r"|\A\d+[ ,]\d+[ ,]\d+\.\d\d[ ,]\d+\s*\Z"
         ),
-        Lines(run=_RUN, row=_ROW, unit="ms"), unit="ms", example="redis-cli --latency > out.txt",
+        Lines(run=_RUN, row=_ROW, unit="ms"),
     ),
-    Format(
-        "redis-cli-intrinsic-cut", "redis-cli --intrinsic-latency, cut", "summary", (".txt",),
+    "redis-cli-intrinsic-cut": (
         has_match(r"^Max latency so far: \d+ microseconds", without=r"^\d+ total runs \(avg"),
         Lines(
-            run=_RUN.replace(unit="us", notes=(TRUNCATED,)), unit="us",
+            run=_RUN.replace(unit="us", notes=(TRUNCATED,)),
+            unit="us",
             row=r"^Max latency so far: (?P<max>\d{1,12}) microseconds",
-        ), unit="us", example="redis-cli --intrinsic-latency 60 > out.txt   # and Ctrl-C",
+        ),
     ),
-    Format(
-        "redis-cli-intrinsic", "redis-cli --intrinsic-latency", "summary", (".txt",),
-        has_match(r"^\d+ total runs \(avg"), _INTRINSIC, unit="us",
-        example="redis-cli --intrinsic-latency 60 > out.txt",
-    ),
-)  # fmt: skip
+    "redis-cli-intrinsic": (has_match(r"^\d+ total runs \(avg"), _INTRINSIC),
+}

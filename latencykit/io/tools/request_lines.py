@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from latencykit._text import printable
 from latencykit.io.raw.log_parts import pattern_of, sniff_requests
-from latencykit.io.source import Format
 from latencykit.io.tools.log_lines import Log
 
 if TYPE_CHECKING:
@@ -20,9 +19,6 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     return Log(pattern, notes=(note,))(source, options)
 
 
-FORMATS = (
-    Format(
-        "request-lines", "logs of requests (method, status, duration)", "samples", (".log",),
-        sniff_requests, read, example="node server.js > requests.log",
-    ),
-)  # fmt: skip
+FORMATS = {
+    "request-lines": (sniff_requests, read),
+}

@@ -10,7 +10,6 @@ from typing import Any
 
 from latencykit.core.run import Run
 from latencykit.io.declared import Json, Report, Text
-from latencykit.io.source import Format
 from latencykit.io.text_reports import has_match
 from latencykit.units import format_duration
 
@@ -57,15 +56,7 @@ JSON = Json(
     begin=r'^[ \t]*\{\s*"transactions":',
     finish=finish,
 )
-FORMATS = (
-    Format(
-        "siege", "siege (text)", "summary", (".txt",),
-        has_match("Availability:", r"Longest transaction:\s"), TEXT, unit="s",
-        example="siege -b -c 4 -t 60S URL 2> siege.txt",
-    ),
-    Format(
-        "siege-json", "siege (JSON)", "summary", (".json", ".txt"),
-        has_match('"transactions":', '"availability":', '"longest_transaction":'), JSON,
-        unit="s", example="siege -j -b -c 4 -t 60S URL > siege.json",
-    ),
-)  # fmt: skip
+FORMATS = {
+    "siege": (has_match("Availability:", r"Longest transaction:\s"), TEXT),
+    "siege-json": (has_match('"transactions":', '"availability":', '"longest_transaction":'), JSON),
+}

@@ -6,14 +6,17 @@ Latency is half of the round trip unless ``--full-rtt`` was given; it is read as
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from latencykit.core.run import Run
 from latencykit.io.build import data_from_points, nanoseconds_of, samples_of
 from latencykit.io.rows import RowLayout, read_table
-from latencykit.io.source import Data, Format, ReadOptions, Source
 from latencykit.io.text_reports import fact, has_match, plain, text_of_run
+
+if TYPE_CHECKING:
+    from latencykit.io.source import Data, ReadOptions, Source
 
 _PERCENTILE = re.compile(r"---> percentile ([\d.]+) = *([\d.]+)")
 _HEADER = re.compile(
@@ -71,14 +74,7 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
     return samples_of({"duration": duration, "start": start}, run.with_notes(*notes), options)
 
 
-FORMATS = (
-    Format(
-        "sockperf-csv", "sockperf's packets", "samples", (".csv",), has_match(_HEADER), read_csv,
-        unit="us", example="sockperf ping-pong -i HOST --full-rtt --full-log packets.csv",
-    ),
-    Format(
-        "sockperf", "sockperf (text)", "histogram", (".txt",),
-        has_match("sockperf: ", "---> <MAX> observation", without=_HEADER), read_text, unit="us",
-        example="sockperf ping-pong -i HOST -t 30 > sockperf.txt",
-    ),
-)  # fmt: skip
+FORMATS = {
+    "sockperf-csv": (has_match(_HEADER), read_csv),
+    "sockperf": (has_match("sockperf: ", "---> <MAX> observation", without=_HEADER), read_text),
+}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,8 +11,10 @@ from latencykit.core.run import Run
 from latencykit.io import json_text
 from latencykit.io.build import data_from_buckets, distinct, unit_in
 from latencykit.io.declared import Lines, as_it_is, in_ns, report_of
-from latencykit.io.source import Data, Format, ReadOptions, Series, Source
 from latencykit.io.text_reports import has_json_keys, has_match, plain
+
+if TYPE_CHECKING:
+    from latencykit.io.source import Data, ReadOptions, Series, Source
 
 # Of the last interval, and of the time since the start, which are taken; all in ms.
 _TIMED = r"\S{1,400}(?:_(?:ms|time)|[._]latency)"
@@ -97,37 +100,23 @@ def read_elbencho(source: Source, options: ReadOptions) -> dict[str, Data]:  # n
     return series
 
 
-FORMATS = (
-    Format(
-        "envoy-stats", "Envoy's /stats", "summary", (".txt",), has_match(_ENVOY),
+FORMATS = {
+    "envoy-stats": (
+        has_match(_ENVOY),
         Lines(
-            run=_ENVOY_RUN, row=_ENVOY, unit="ms", pair=r"P([\d.]+)\([^,]*,([\d.]+)\)",
+            run=_ENVOY_RUN,
+            row=_ENVOY,
+            unit="ms",
+            pair=r"P([\d.]+)\([^,]*,([\d.]+)\)",
             cumulative=True,
         ),
-        unit="ms", example="curl -s HOST:15000/stats > stats.txt",
     ),
-    Format(
-        "envoy-buckets", "Envoy's /stats (buckets)", "histogram", (".txt",),
-        has_match(_ENVOY_BUCKETS), read_buckets, unit="ms",
-        example="curl -s HOST:15000/stats?histogram_buckets=cumulative > stats.txt",
-    ),
-    Format(
-        "envoy-json", "Envoy's /stats (JSON)", "summary", (".json",),
-        has_json_keys(("supported_quantiles", "computed_quantiles")), read_quantiles, unit="ms",
-        example="curl -s HOST:15000/stats?format=json&usedonly > stats.json",
-    ),
-    Format(
-        "grpc-go", "grpc-go's benchmark", "histogram", (".txt",), has_match(_GRPC), read_grpc,
-        example="go run google.golang.org/grpc/benchmark/benchmain … > bench.txt",
-    ),
-    Format(
-        "elbencho-live", "elbencho --livecsv", "summary", (".csv",),
+    "envoy-buckets": (has_match(_ENVOY_BUCKETS), read_buckets),
+    "envoy-json": (has_json_keys(("supported_quantiles", "computed_quantiles")), read_quantiles),
+    "grpc-go": (has_match(_GRPC), read_grpc),
+    "elbencho-live": (
         has_match(r"^ISO Date,Label,Phase,RuntimeMS,Rank,.*,Lat IO us,", _LIVE),
         Lines(run=Run(tool="elbencho", unit="us", notes=(_MEANS,)), row=_LIVE, unit="us"),
-        unit="us", example="elbencho --lat --livecsv out.csv …",
     ),
-    Format(
-        "elbencho", "elbencho --lat --lathisto", "histogram", (".txt",), has_match(_ELBENCHO),
-        read_elbencho, unit="us", example="elbencho --lat --latpercent --lathisto … > out.txt",
-    ),
-)  # fmt: skip
+    "elbencho": (has_match(_ELBENCHO), read_elbencho),
+}

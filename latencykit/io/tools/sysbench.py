@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import math
 import re
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from latencykit.core.run import Run
 from latencykit.io import build
 from latencykit.io.declared import Lines
-from latencykit.io.source import Data, Format, ReadOptions, Source
 from latencykit.io.text_reports import fact, has_match, text_of_run
+
+if TYPE_CHECKING:
+    from latencykit.io.source import Data, ReadOptions, Source
 
 _ROW = re.compile(r"^[ \t]*(\d+\.\d+)\s+\|[* ]*\s(\d+)\s*$", re.MULTILINE)
 _STEP = math.log(100_000 / 0.001) / 1023
@@ -76,21 +79,21 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG0
     return {"": build.data_from_buckets(low, high, counts, run, stats=stats, points=points)}
 
 
-FORMATS = (
-    Format(
-        "sysbench-intervals", "sysbench (intervals only)", "summary", (".txt",),
+FORMATS = {
+    "sysbench-intervals": (
         has_match(_INTERVAL, without="General statistics:"),
         Lines(
-            run=Run(tool="sysbench", unit="ms"), row=_INTERVAL, unit="ms",
+            run=Run(tool="sysbench", unit="ms"),
+            row=_INTERVAL,
+            unit="ms",
             pair=r"([\d.]+)%\): ([\d.]+)",
-        ), unit="ms", example="sysbench --report-interval=1 … > out.txt   # and Ctrl-C",
+        ),
     ),
-    Format(
-        "sysbench", "sysbench (text)", "histogram", (".txt",),
+    "sysbench": (
         has_match(
             r"^sysbench \d+\.\d+|^Latency histogram \(values are in milliseconds\)"
             r"|Threads fairness:"
         ),
-        read, unit="ms", example="sysbench oltp_read_only --histogram=on run > sysbench.txt",
+        read,
     ),
-)  # fmt: skip
+}

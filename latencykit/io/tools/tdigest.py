@@ -19,7 +19,6 @@ import numpy as np
 from latencykit.errors import InvalidArgumentError
 from latencykit.io import json_text
 from latencykit.io.build import histogram_of_sketch
-from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Source
 from latencykit.io.text_reports import certain
 from latencykit.io.wire import varints
 
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from latencykit._typing import JSONObject
     from latencykit.core.histogram import Histogram
     from latencykit.io.build import SketchBuckets
+    from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 
 
 _MAGIC = (b"\0\0\0\1", b"\0\0\0\2")
@@ -183,10 +183,6 @@ def _of_json(digest: JSONObject) -> SketchBuckets | None:
     return (*buckets[:3], known | {"mean": stats["mean"]}, (*notes, more))
 
 
-FORMATS = (
-    Format(
-        "t-digest", "t-digest (Java library's bytes or base64, JSON of centroids)", "histogram",
-        (".bin", ".txt", ".json"), sniff, read,
-        example="Files.write(path, bytes);   // digest.asBytes(buffer)   # writes latency.bin",
-    ),
-)  # fmt: skip
+FORMATS = {
+    "t-digest": (sniff, read),
+}

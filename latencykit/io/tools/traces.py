@@ -20,7 +20,6 @@ from latencykit.core.run import Run
 from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.errors import InvalidArgumentError
 from latencykit.io import json_text
-from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Source
 from latencykit.io.text_reports import certain, has_match
 from latencykit.io.wire import Schema, messages
 
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from latencykit._typing import AnyArray, JSONObject
+    from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 
 _MOST = 64  # attributes that become columns: those of most spans
 _SHOWN = 8  # operations that a note names
@@ -267,28 +267,15 @@ def _sniff_otlp_protobuf(head: Head) -> Confidence:
     )
 
 
-FORMATS = (
-    Format(
-        "otlp-traces", "OpenTelemetry traces (OTLP JSON)", "samples", (".json", ".jsonl"),
-        has_match(_JSON, _OTLP), partial(_read, _otlp, "OpenTelemetry"),
-        unit="ns", example="otelcol --config file-exporter.yaml   # writes traces.json",
+FORMATS = {
+    "otlp-traces": (has_match(_JSON, _OTLP), partial(_read, _otlp, "OpenTelemetry")),
+    "otlp-traces-protobuf": (
+        _sniff_otlp_protobuf,
+        partial(_read, _otlp, "OpenTelemetry", documents=_messages),
     ),
-    Format(
-        "otlp-traces-protobuf", "OpenTelemetry traces (OTLP protobuf)", "samples",
-        (".pb", ".bin"), _sniff_otlp_protobuf,
-        partial(_read, _otlp, "OpenTelemetry", documents=_messages), unit="ns",
-        example="otelcol --config collector.yaml   # writes traces.pb, by a file exporter with"
-        " format: proto",
-    ),
-    Format(
-        "jaeger", "Jaeger traces (JSON)", "samples", (".json",),
-        has_match(_JSON, _JAEGER, '"spanID"'), partial(_read, _jaeger, "Jaeger"),
-        unit="us", example="curl 'http://localhost:16686/api/traces?service=shop' > traces.json",
-    ),
-    Format(
-        "zipkin", "Zipkin traces (JSON v2)", "samples", (".json",),
+    "jaeger": (has_match(_JSON, _JAEGER, '"spanID"'), partial(_read, _jaeger, "Jaeger")),
+    "zipkin": (
         has_match(_JSON, _ZIPKIN, '"traceId"', '"id"', '"timestamp"'),
         partial(_read, _zipkin, "Zipkin"),
-        unit="us", example="curl 'http://localhost:9411/api/v2/traces' > traces.json",
     ),
-)  # fmt: skip
+}

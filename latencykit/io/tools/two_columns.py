@@ -14,7 +14,7 @@ import numpy as np
 from latencykit.core.run import Run
 from latencykit.io.build import base_unit, nanoseconds_of, samples_of, whole_nanoseconds
 from latencykit.io.rows import RowLayout, read_table
-from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Source
+from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 
 _HEADER = re.compile(
     r"#?\s*(?P<time>S?TIME|END|START|TS)(?:\s?\(?(?P<clock>ns|us|ms|s)\)?)?\s+"
@@ -71,10 +71,6 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     return samples_of(given, run, options, unit=base_unit(unit))
 
 
-FORMATS = (
-    Format(
-        "time-latency", "Two columns, time and latency (TIMEus DELTAus)", "samples",
-        (".txt", ".us"), sniff, read,
-        example="iosnoop -Dots | awk '$1 ~ /^[0-9]/ { print $2, $5 }' > out.txt",
-    ),
-)  # fmt: skip
+FORMATS = {
+    "time-latency": (sniff, read),
+}

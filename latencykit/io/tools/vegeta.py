@@ -27,7 +27,6 @@ from latencykit.io.hgrm import parse_spectrum
 from latencykit.io.raw import objects
 from latencykit.io.raw.columns import ColumnPlan, TimestampColumn
 from latencykit.io.rows import CUT_LINE, RowLayout, read_table
-from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Series, Source
 from latencykit.io.text_reports import below, certain, has_match, plain, sections, text_of_run
 from latencykit.units import format_duration, parse_duration
 
@@ -35,6 +34,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
+
+    from latencykit.io.source import Confidence, Data, Head, ReadOptions, Series, Source
 
     Columns = dict[str, Any]
 
@@ -364,42 +365,26 @@ def read_hdrplot(source: Source, options: ReadOptions) -> dict[str, Data]:
     return {"": build.histogram_of_both({}, highs.tolist(), counts, stats, run)}
 
 
-FORMATS = (
-    Format(
-        "vegeta", "vegeta results (gob)", "samples", (".bin", ".gob"), sniff_gob, read_gob,
-        unit="ns", example="vegeta attack -targets targets.txt -rate 100 > results.bin",
+FORMATS = {
+    "vegeta": (sniff_gob, read_gob),
+    "vegeta-csv": (has_match(r"\A\d{16,19},\d{1,3},-?\d+,\d+,\d+,"), read_csv),
+    "vegeta-json": (
+        has_match(r"\A\{" + "".join(rf'(?=[^\n]*"{key}":)' for key in _KEYS)),
+        read_json,
     ),
-    Format(
-        "vegeta-csv", "vegeta results (CSV)", "samples", (".csv",),
-        has_match(r"\A\d{16,19},\d{1,3},-?\d+,\d+,\d+,"), read_csv, unit="ns",
-        example="vegeta encode -to csv results.bin > results.csv",
-    ),
-    Format(
-        "vegeta-json", "vegeta results (JSON lines)", "samples", (".json", ".jsonl"),
-        has_match(r"\A\{" + "".join(rf'(?=[^\n]*"{key}":)' for key in _KEYS)), read_json,
-        unit="ns", example="vegeta encode -to json results.bin > results.json",
-    ),
-    Format(
-        "vegeta-report-json", "vegeta report (JSON)", "histogram", (".json",),
+    "vegeta-report-json": (
         has_match(r"\A\s*\{", *(f'"{key}":' for key in _REPORT_KEYS), plain=plain),
-        read_report_json, unit="ns", example="vegeta report -type=json results.bin > report.json",
+        read_report_json,
     ),
-    Format(
-        "vegeta-report", "vegeta report (text)", "histogram", (".txt",),
-        has_match(_REQUESTS, r"^Latencies\s+\[", plain=plain), read_text,
-        example="vegeta report results.bin > report.txt",
+    "vegeta-report": (has_match(_REQUESTS, r"^Latencies\s+\[", plain=plain), read_text),
+    "vegeta-hist": (
+        has_match(_HIST, r"^\[\S+,\s+\S+\]\s+\d+", without=_REQUESTS, plain=plain),
+        read_hist,
     ),
-    Format(
-        "vegeta-hist", "vegeta report (hist)", "histogram", (".txt",),
-        has_match(_HIST, r"^\[\S+,\s+\S+\]\s+\d+", without=_REQUESTS, plain=plain), read_hist,
-        example="vegeta report -type='hist[0,1ms,10ms,100ms,1s]' results.bin > report.txt",
-    ),
-    Format(
-        "vegeta-hdrplot", "vegeta report (hdrplot)", "histogram", (".txt", ".hgrm"),
+    "vegeta-hdrplot": (
         has_match(  # no blank line below the header
             rf"{_HDRPLOT.pattern}\n\d+\.\d+[ \t]+0\.0+[ \t]+0[ \t]", plain=plain
         ),
-        read_hdrplot, unit="ms",
-        example="vegeta report -type=hdrplot results.bin > report.txt",
+        read_hdrplot,
     ),
-)  # fmt: skip
+}

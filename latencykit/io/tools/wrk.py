@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,9 +22,11 @@ from latencykit.core.histogram import Histogram
 from latencykit.core.run import Note, Run
 from latencykit.io import build
 from latencykit.io.hgrm import parse_spectrum
-from latencykit.io.source import Data, Format, ReadOptions, Series, Source
 from latencykit.io.text_reports import Section, blocks, command_of, fact, has_match, plain, sections
 from latencykit.units import parse_duration
+
+if TYPE_CHECKING:
+    from latencykit.io.source import Data, ReadOptions, Series, Source
 
 _BEGIN = re.compile(r"^[^\n]{0,40}?Running \S+ test @ (\S+)", re.MULTILINE)
 _DURATION = r"(-?(?:[\d.]+(?:e[-+]?\d+)?|nan|inf)(?:us|ms|s|m|h))"
@@ -227,16 +229,7 @@ def _detailed(
     return build.histogram_of_both(points, highs.tolist(), counts, stats, run)
 
 
-FORMATS = (
-    Format(
-        "wrk", "wrk (text)", "histogram", (".txt",),
-        has_match(_HEADER, without=_OF_WRK2, plain=plain), read,
-        example="wrk -t2 -c8 -d30s --latency --timeout 30s http://127.0.0.1:8080/ > wrk.txt",
-    ),
-    Format(
-        "wrk2", "wrk2 (text)", "histogram", (".txt",),
-        has_match(_HEADER, _OF_WRK2, plain=plain), read_wrk2, unit="ms",
-        example="wrk2 -t2 -c8 -d30s -R400 --latency --u_latency http://127.0.0.1:8080/ "
-        "> wrk2.txt",
-    ),
-)  # fmt: skip
+FORMATS = {
+    "wrk": (has_match(_HEADER, without=_OF_WRK2, plain=plain), read),
+    "wrk2": (has_match(_HEADER, _OF_WRK2, plain=plain), read_wrk2),
+}

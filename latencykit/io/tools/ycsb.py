@@ -24,7 +24,7 @@ from latencykit.io import json_text
 from latencykit.io.build import data_from_points, nanoseconds, printed_rows, samples_of
 from latencykit.io.declared import Lines
 from latencykit.io.rows import line_chunks
-from latencykit.io.source import Confidence, Format
+from latencykit.io.source import Confidence
 from latencykit.io.text_reports import fact, has_json_keys, has_match, text_of_run
 
 if TYPE_CHECKING:
@@ -179,29 +179,18 @@ _CPP = (  # of failures, only the number
     r" Avg=(?P<mean>[\d.]+)(?P<points>(?: [\d.]+=[\d.]+)*)\]"
     r"(?=(?:[^\n]{0,4000}?\[(?P=name)-FAILED: Count=(?P<failed>\d+))?)"
 )
-FORMATS = (
-    Format(
-        "ycsb", "YCSB (text)", "histogram", (".txt",),
-        has_match(f"{_OVERALL}|{_CLOSING}", without=re.escape(_RAW_HEADER)),
-        read_text, unit="us",
-        example="bin/ycsb run … > ycsb.txt",
-    ),
-    Format(
-        "ycsb-json", "YCSB (JSON)", "histogram", (".json",),
-        has_json_keys(("metric", "measurement", "value"), within=2000), read_json, unit="us",
-        example="bin/ycsb run … -p exporter=…exporter.JSONArrayMeasurementsExporter "
-        "-p exportfile=ycsb.json",
-    ),
-    Format(
-        "ycsb-cpp", "YCSB-cpp (status)", "histogram", (".txt",), has_match(_CPP),
+FORMATS = {
+    "ycsb": (has_match(f"{_OVERALL}|{_CLOSING}", without=re.escape(_RAW_HEADER)), read_text),
+    "ycsb-json": (has_json_keys(("metric", "measurement", "value"), within=2000), read_json),
+    "ycsb-cpp": (
+        has_match(_CPP),
         Lines(
             run=Run(tool="YCSB-cpp", loop="closed", measure="service", corrected="none", unit="us"),
-            row=_CPP, unit="us", pair=r"([\d.]+)=([\d.]+)", cumulative=True,
+            row=_CPP,
+            unit="us",
+            pair=r"([\d.]+)=([\d.]+)",
+            cumulative=True,
         ),
-        unit="us", example="./ycsb -run -s … > ycsb.txt",
     ),
-    Format(
-        "ycsb-raw", "YCSB's raw rows", "samples", (".txt", ".csv"), sniff_raw, read_raw, unit="us",
-        example="bin/ycsb run … -p measurementtype=raw -p measurement.raw.output_file=raw.txt",
-    ),
-)  # fmt: skip
+    "ycsb-raw": (sniff_raw, read_raw),
+}
