@@ -90,7 +90,9 @@ def findings(root: Path = ROOT) -> Iterator[str]:
         for number, cell in enumerate(cells):
             for line in "".join(cell["source"]).splitlines():
                 yield from _in(line, f"{path.relative_to(root)}:cell {number}")
-    for path in sorted((root / "latencykit").rglob("*.js")):
+    for path in sorted(
+        path for kind in ("js", "csv") for path in (root / "latencykit").rglob(f"*.{kind}")
+    ):
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
             yield from _in(line, f"{path.relative_to(root)}:{number}")
 

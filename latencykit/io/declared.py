@@ -156,7 +156,7 @@ class Text:
 
     def _data(self, part: Section) -> Data:
         text = part.text
-        facts = {name: _fact(text, label, name, self.unit) for name, label in self.facts.items()}
+        facts = {name: _fact(part, label, name, self.unit) for name, label in self.facts.items()}
         for name in self.needed:
             if facts[name] is None:
                 first = re.search(self.begin, text, re.MULTILINE)
@@ -186,17 +186,21 @@ class Text:
         )  # fmt: skip
 
 
-def _fact(text: str, label: str, name: str, unit: str) -> float | None:
+def _fact(part: Section, label: str, name: str, unit: str) -> float | None:
     """The value behind a label, by what the fact is: ns, seconds, or a number."""
     pattern = label if "(" in label else rf"^[ \t]*{re.escape(label)}\s+{VALUE}"
-    match = re.search(pattern, text, re.MULTILINE | re.IGNORECASE)
+    match = re.search(pattern, part.text, re.MULTILINE | re.IGNORECASE)
     if match is None:
         return None
     if name in _WHOLE:
         return int(match[1].replace(",", ""))
     if name not in (*_TIMES, *_SECONDS):
         return float(match[1].replace(",", ""))
-    value = in_ns(match[1], (match[2] if match.re.groups > 1 else None) or unit)
+    try:
+        value = in_ns(match[1], (match[2] if match.re.groups > 1 else None) or unit)
+    except ValueError:
+        seen = f"{printable(match[0].strip(), 50)!r}"
+        raise part.corrupt(match.start(), seen, "a duration", "run the tool anew") from None
     return value / 1e9 if name in _SECONDS and math.isfinite(value) else value
 
 

@@ -7,6 +7,7 @@ were answered well (of all with ``--count-errors``).
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,11 +16,10 @@ from latencykit._text import printable
 from latencykit.core.columns import coded
 from latencykit.core.run import Run
 from latencykit.core.samples import OUTCOMES
-from latencykit.errors import InvalidArgumentError
 from latencykit.io import build, json_text
+from latencykit.io.declared import Report, Text, data_of
 from latencykit.io.rows import line_chunks, unmatched_lines
-from latencykit.io.text_reports import below, has_json_keys, has_match, text_of_run
-from latencykit.units import parse_duration
+from latencykit.io.text_reports import has_json_keys, has_match
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,19 +30,7 @@ if TYPE_CHECKING:
 
 
 _KINDS = {"ok": "ok", "": "ok", "deadlineexceeded": "timeout", "canceled": "unfinished"}
-_POINT = re.compile(r"^[ \t]*([\d.]+) ?% in ([\d.]+ \S+)", re.MULTILINE)
-_MARK = re.compile(r"^[ \t]*([\d.]+)\s+\[(\d+)\]\s*\|", re.MULTILINE)
 _ROW = re.compile(rb"^(-?\d+(?:\.\d+)?),([A-Za-z]{1,30}),", re.MULTILINE)
-_STATUS = re.compile(r"^[ \t]*\[([A-Za-z]+)\]\s+(\d+) responses?", re.MULTILINE)
-_FACT = re.compile(
-    r"^[ \t]*(Count|Total|Slowest|Fastest|Average|Requests/sec):[ \t]++(\S++(?:[ \t]++\S++)*+)",
-    re.MULTILINE,
-)
-_BLOCKS = {
-    "Response time histogram:": _MARK,
-    "Latency distribution:": _POINT,
-    "Status code": _STATUS,
-}
 _FIRST = "the distribution is of {:,} of {:,} calls: ghz keeps the details of a million"
 _HINT = "ghz -O json and -O csv contain every call, and so the full distribution"
 
@@ -74,20 +62,23 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
             return series
         notes = series[""].run.with_notes(_FIRST.format(len(details), int(record["count"]))).notes
         return {"": series[""].with_run(notes=notes)}
-    codes = record.get("statusCodeDistribution") or {}
-    status = {str(name): int(count) for name, count in codes.items()}
-    points = {
-        float(row["percentage"]): float(row["latency"])
-        for row in record.get("latencyDistribution") or ()
-        if row["latency"] > 0
-    }
-    marks = [
-        (build.nanoseconds(row["mark"], "s"), int(row["count"]))
-        for row in record.get("histogram") or ()
-    ]
+    marks = record.get("histogram") or ()
     keys = (("min", "fastest"), ("max", "slowest"), ("mean", "average"))
-    stats = {kind: float(record[key]) for kind, key in keys if record.get(key)}
-    return {"": _shaped(points, marks, stats, status, run)}
+    report = Report(
+        run=run,
+        stats={kind: float(record[key]) for kind, key in keys if record.get(key)},
+        points={
+            float(row["percentage"]): float(row["latency"])
+            for row in record.get("latencyDistribution") or ()
+            if row["latency"] > 0
+        },
+        edges=tuple(build.nanoseconds(row["mark"], "s") for row in marks),
+        counts=tuple(int(row["count"]) for row in marks),
+        statuses={
+            str(name): int(n) for name, n in (record.get("statusCodeDistribution") or {}).items()
+        },
+    )
+    return {"": data_of(finish(report))}
 
 
 def _run(record: Mapping[str, Any]) -> Run:
@@ -136,72 +127,46 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
     return build.samples_of({"duration": duration, "outcome": outcome}, run, options)
 
 
-def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
-    """Read the summary of a run, its histogram (ms) and the percentiles."""
-    text = text_of_run(source, r"^[ \t]*Summary:[ \t]*$", r"^[ \t]*Count:\s+\d")
-    facts = dict(_FACT.findall(text))
-    names = {"Total": "total", "Slowest": "max", "Fastest": "min", "Average": "mean"}
-    try:
-        times = {
-            kind: round(parse_duration(facts[name]), 3)
-            for name, kind in names.items()
-            if name in facts
-        }
-        points = {float(p): round(parse_duration(value), 3) for p, value in _POINT.findall(text)}
-        count = int(facts["Count"])
-    except (InvalidArgumentError, ValueError, KeyError) as error:
-        seen = f"the summary cannot be read ({error})"
-        raise source.corrupt(None, seen, "ghz's closing text", "did the run end?") from None
-    for heading, pattern in _BLOCKS.items():
-        for number, line in below(text, heading):
-            if pattern.match(line) is None:
-                seen = f"{printable(line.strip())!r} below {heading!r}"
-                raise source.corrupt(
-                    number, seen, "the lines that ghz prints there", "run it again"
-                )
-    status = {name: int(number) for name, number in _STATUS.findall(text)} or {"OK": count}
-    marks = [(build.nanoseconds(mark, "ms"), int(number)) for mark, number in _MARK.findall(text)]
-    rate = facts.get("Requests/sec", "")
-    seconds = times.pop("total", None)
-    run = Run(
-        tool="ghz", measure="service", unit="ns", notes=(_HINT,),
-        achieved=float(rate) if re.fullmatch(r"[\d.]+", rate) else None,
-        duration=None if seconds is None else seconds / 1e9,
-    )  # fmt: skip
-    points = {p: value for p, value in points.items() if 0 < p < 100}
-    stats = {kind: value for kind, value in times.items() if value}
-    return {"": _shaped(points, marks, stats, status, run)}
-
-
-def _shaped(
-    points: dict[float, float],
-    marks: Sequence[tuple[float, int]],
-    stats: dict[str, float],
-    status: Mapping[str, int],
-    run: Run,
-) -> Data:
-    """Percentiles and histogram together; failed calls, counted apart, are part of the mean."""
+def finish(report: Report) -> Report:
+    """Count failed calls apart; they are part of the mean, not of the distribution."""
+    status = report.statuses or {"OK": report.count or 0}
     good, late, canceled = (status.get(name, 0) for name in ("OK", "DeadlineExceeded", "Canceled"))
     failed = sum(status.values()) - good - late - canceled
-    run = run.replace(failed=failed, timeouts=late, unfinished=canceled)
+    run = report.run.replace(failed=failed, timeouts=late, unfinished=canceled)
+    stats = {kind: value for kind, value in report.stats.items() if value}
     if sum(status.values()) != good:
-        stats = {kind: value for kind, value in stats.items() if kind != "mean"}
-    counted = sum(number for _, number in marks)
-    if counted == 0 and not good:
-        return build.unanswered(run)
-    if 0 < counted < good:
-        run = run.with_notes(_FIRST.format(counted, good))
-    if counted < good or not counted:
-        return build.data_from_points(points, good, stats, run)
-    if counted > status.get("OK", counted):
-        run = run.with_notes("--count-errors: times of failed calls are among the values")
-    top = max(stats.get("max", 0.0), marks[-1][0])
-    edges = np.maximum.accumulate([*(mark for mark, _ in marks[:-1]), top])
-    return build.histogram_of_both(
-        points, edges.tolist(), [number for _, number in marks], stats, run
-    )
+        stats.pop("mean", None)
+    edges, counts, points, counted = report.edges, report.counts, report.points, sum(report.counts)
+    if counted < good:
+        run = run.with_notes(_FIRST.format(counted, good)) if counted else run
+        edges, counts = (), ()
+    elif counted:
+        if counted > status.get("OK", counted):
+            run = run.with_notes("--count-errors: times of failed calls are among the values")
+        top = max(stats.get("max", 0.0), edges[-1])
+        edges = tuple(np.maximum.accumulate([*edges[:-1], top]).tolist())
+    else:
+        points = {}
+    return replace(
+        report, run=run, stats=stats, points=points, edges=edges, counts=counts,
+        count=max(good, sum(counts)),
+    )  # fmt: skip
 
 
+REPORT = Text(
+    run=Run(tool="ghz", measure="service", unit="ns", notes=(_HINT,)),
+    begin=r"^[ \t]*Summary:[ \t]*$",
+    facts={
+        "count": "Count:", "duration": "Total:", "max": "Slowest:", "min": "Fastest:",
+        "mean": "Average:", "achieved": "Requests/sec:",
+    },
+    needed=("count", "max", "min", "mean"),
+    points=("Latency distribution:",),
+    buckets=("Response time histogram:",),
+    bucket_unit="ms",
+    statuses=("Status code distribution:",),
+    finish=finish,
+)  # fmt: skip
 FORMATS = {
     "ghz-json": (
         has_json_keys(
@@ -213,6 +178,6 @@ FORMATS = {
     "ghz-csv": (has_match(r"\A\s*duration \(ms\),status,error\s*$"), read_csv),
     "ghz": (
         has_match(r"^[ \t]*Requests/sec:\s", r"^[ \t]*Count:\s+\d", r"^[ \t]*Fastest:\s"),
-        read_text,
+        REPORT,
     ),
 }
