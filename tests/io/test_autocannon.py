@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -15,43 +14,8 @@ DATA = Path(__file__).parents[1] / "data" / "formats"
 TABLES = (DATA / "autocannon/latency/ac-latency.txt").read_text()
 
 
-def record(counted=1600, replies=1600, **more):
-    latency = {
-        "average": 1.77,
-        "mean": 1.77,
-        "stddev": 1.76,
-        "min": 1,
-        "max": 16,
-        "p0_001": 1,
-        "p2_5": 1,
-        "p50": 1,
-        "p97_5": 7,
-    }
-    latency |= {"p99": 10, "p99_9": 15, "p99_999": 16} | (
-        {} if counted is None else {"totalCount": counted}
-    )
-    facts = {
-        "connections": 4,
-        "duration": 8.02,
-        "start": "1970-01-01T00:01:00.000Z",
-        "errors": 0,
-        "timeouts": 0,
-        "non2xx": 0,
-    }
-    return json.dumps(
-        {
-            "url": "http://x",
-            **facts,
-            "latency": latency,
-            "requests": {"average": 200, "total": replies},
-            "throughput": {},
-        }
-        | more
-    )
-
-
 def test_json_below_tables(read_text):
-    found = read_text(TABLES + record())
+    found = read_text(TABLES + (DATA / "autocannon-json/failures/ac.json").read_text())
     assert found["out.txt"].run.format == "autocannon-json"
 
 
