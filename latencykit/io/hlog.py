@@ -580,7 +580,7 @@ def as_log(data: Data) -> HistogramLog:
     return data
 
 
-def write_hlog(data: Data, path: Path, *, comments: Iterable[str] = ()) -> None:
+def write_hlog(data: Data, path: Path) -> None:
     """Write a log, samples as intervals of a second, or a histogram as a single interval."""
     data = as_log(data)
     early = min(float(data.starts.min(initial=0.0)), 0.0)
@@ -598,9 +598,7 @@ def write_hlog(data: Data, path: Path, *, comments: Iterable[str] = ()) -> None:
         known["failures"] = "not in this log"
     with path.open("wb") as stream:
         stated = "none" if guessed else unit  # a guess must not become a fact by being copied
-        writer = HlogWriter(
-            stream, data.start, stated, [*comments, *([own_comment(known)] if known else [])]
-        )
+        writer = HlogWriter(stream, data.start, stated, [own_comment(known)] if known else ())
         writer.header()
         _write_rows(data, writer, factor)
 

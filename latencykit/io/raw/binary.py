@@ -244,7 +244,7 @@ class _OnDisk:
         return values
 
 
-def _columns(array: AnyArray, source: Source, name: str = "1") -> dict[str, AnyArray]:
+def _columns(array: AnyArray, source: Source) -> dict[str, AnyArray]:
     if array.dtype.names:
         return {field: array[field].reshape(-1) for field in array.dtype.names}
     if array.ndim == 2 and array.shape[1] > 1:
@@ -253,7 +253,7 @@ def _columns(array: AnyArray, source: Source, name: str = "1") -> dict[str, AnyA
         raise source.corrupt(
             None, f"the array has {array.ndim} dimensions", "one value or one row per request", ""
         )
-    return {name: array.reshape(-1)}
+    return {"1": array.reshape(-1)}
 
 
 def sniff_npz(head: Head) -> Confidence:

@@ -31,10 +31,10 @@ from latencykit.core.samples import OUTCOMES
 from latencykit.core.summary import Summary
 from latencykit.errors import InvalidArgumentError
 from latencykit.io import build, json_text
+from latencykit.io.declared import TIMED_OUT
 from latencykit.io.rows import RowLayout, line_chunks, read_table
 from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 from latencykit.io.text_reports import Section, certain, plain, starts_with, text_of_run
-from latencykit.io.tools.vegeta import TIMED_OUT
 from latencykit.units import parse_duration
 
 if TYPE_CHECKING:

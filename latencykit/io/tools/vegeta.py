@@ -21,7 +21,7 @@ from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
 from latencykit.errors import InvalidArgumentError
 from latencykit.io import build, json_text
-from latencykit.io.declared import TRUNCATED
+from latencykit.io.declared import TIMED_OUT, TRUNCATED
 from latencykit.io.gob import columns_of_structs
 from latencykit.io.hgrm import parse_spectrum
 from latencykit.io.raw import objects
@@ -43,7 +43,6 @@ _RUN = Run(
     tool="vegeta", loop="open", measure="response", corrected="schedule", unit="ns",
     unit_from="format",
 )  # fmt: skip
-TIMED_OUT = re.compile(r"timeout|timed out|deadline exceeded", re.IGNORECASE)
 _COLUMNS = (
     "stamp", "code", "latency", "out", "in", "error", "body", "attack", "seq", "method", "url",
     "headers",
