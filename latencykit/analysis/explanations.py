@@ -199,7 +199,7 @@ def _predictions(
     few_partly += at_most(s.throughout, rules.max_waiting * s.due + 1)
     back = np.abs(s.missing) <= rules.caught_up * np.maximum(s.due - s.sent, 1.0)
     never = np.where(back & s.timed, -rules.burst_decades, 0.0)
-    later = np.where(~back & s.timed, -rules.burst_decades, 0.0)
+    later = np.where(~back & s.timed & ~s.ended, -rules.burst_decades, 0.0)  # or the run was over
     delay = s.resumed / max(2 * s.interval + s.usual, TINY) - 1
     promptly = -np.clip(delay / math.log(10), 0.0, rules.max_late_decades)
     generator = zero + (math.log10(rules.generator_unscheduled) if s.scheduled is False else 0.0)
@@ -207,8 +207,12 @@ def _predictions(
     usual = max(s.in_flight, TINY)
     flight = poisson_at_least(np.rint(s.throughout), usual) / max(-math.expm1(-usual), TINY)
     in_flight = np.log10(np.maximum(flight, 10**-RECORD.max_decades))
-    last = np.maximum((s.throughout + s.blur) / max(s.count, rules.min_count), s.last)
-    cut_off = np.where(s.ended, np.log10(np.clip(last, TINY, 1.0)), -np.inf)
+    # The last that were sent happened to be slow, or the run ended as a stall began.
+    last = (s.throughout + s.blur) / max(s.count, rules.min_count)
+    alone, ended = s.throughout < RECORD.one_alone, np.where(s.ended, 0.0, -np.inf)
+    cut_off = ended + np.log10(np.clip(np.where(alone, 0.0, last), TINY, 1.0))
+    slow_anyway = np.maximum(s.last, np.where(alone, last, 0.0))
+    last_slow = ended + np.log10(np.clip(slow_anyway, TINY, 1.0))
     low, high = rules.recorded_part
     partly = np.clip(s.partly, low * s.due, high * s.due)
     all_partly = -poisson_decades(np.clip(partly, s.partly, s.partly + s.hidden), partly)
@@ -231,16 +235,17 @@ def _predictions(
         "schedule": generator,
     }  # fmt: skip
     recorded = -np.minimum(s.lack, RECORD.max_decades)
+    was_cut = cut_off > recorded + all_partly + uneven
     terms = {
-        "recorded": _unless(
-            cut_off,
-            {"requests missing": recorded, "slow in part": all_partly, "evenness": uneven},
-        ),
-        "isolated": _unless(
-            np.where(s.throughout < RECORD.one_alone, cut_off, -np.inf),
-            {"requests sent": went_on, "slow in part": isolated_part},
-        )
-        | {"evenness": evenly},
+        "recorded": {
+            "requests missing": np.where(was_cut, 0.0, recorded),
+            "slow in part": np.where(was_cut, 0.0, all_partly),
+            "evenness": np.where(was_cut, 0.0, uneven),
+            "end of the run": np.where(was_cut, cut_off, 0.0),
+        },
+        "isolated": {
+            "requests sent": went_on, "slow in part": isolated_part, "evenness": evenly,
+        },
         "waits": waiting | {"requests missing": never},
         "catches up": waiting | {"requests missing": later},
         "paused": {
@@ -258,16 +263,10 @@ def _predictions(
     chance = evenly - np.maximum(s.tail - rules.density_decades, 0.0)
     if source == "open-loop generator":
         chance = evenly - RECORD.max_decades
+    chance = np.maximum(chance, last_slow)
     if s.stated:
         for parts, value in zip(terms.values(), s.stated, strict=False):
             parts["requests due"] = zero + value
         fits = dict(zip(EXPLANATIONS, s.stated, strict=False))
         chance = chance + max(fits[name] for name in ("recorded", *OMISSION))
     return terms, chance
-
-
-def _unless(other: Floats, parts: dict[str, Floats]) -> dict[str, Floats]:
-    """Terms, or the one that explains the stall better: the run was cut off in it."""
-    better = other > np.sum(list(parts.values()), axis=0)
-    shown = {name: np.where(better, 0.0, values) for name, values in parts.items()}
-    return shown | {"end of the run": np.where(better, other, 0.0)}

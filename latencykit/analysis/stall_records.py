@@ -330,7 +330,7 @@ def _of_trace(facts: Facts, trace: Trace, stalls: Stalls) -> StallRecord | None:
         ended=ended, last=as_slow * length / max(trace.span, TINY),
         listed=np.asarray(stalls.missing[kept] if len(stalls) else 0.0, np.float64),
         slack=np.asarray(blur), in_flight=float(trace.took[~trace.slow].sum()) / quiet,
-        scheduled=bool(scheduled), full_speed=trace.full_speed, blur=blur,
+        scheduled=scheduled, full_speed=trace.full_speed, blur=blur,
     )  # fmt: skip
 
 
@@ -354,16 +354,20 @@ def _outside(every: tuple[Floats, Floats], low: Floats, high: Floats, reach: flo
 
 def _keeps_a_schedule(
     trace: Trace, every: tuple[Floats, Floats], interval: float, step: float
-) -> bool:
+) -> bool | None:
     """Sends outside stalls vary far less than random arrivals: a load generator paced them."""
     several = max(1.0, math.ceil(RECORD.bin_requests / max(trace.rate * interval, TINY)))
     width = max(several * interval, trace.span / RECORD.max_bins)
     edges = np.arange(0.0, trace.span, width) - step / 2
     free = _outside(every, edges[:-1], edges[1:], 1.0)
     counts = trace.sends_within(edges[:-1], edges[1:])[free]
-    counts = counts[1:] if step else counts[counts > 0]
+    return _is_even(counts[1:] if step else counts[counts > 0])
+
+
+def _is_even(counts: Floats | Ints) -> bool | None:
+    """Counts of equal times vary far less than those of random arrivals; None of too few."""
     if counts.size < RECORD.min_schedule_bins:
-        return False
+        return None
     middle = float(np.median(counts))
     away = np.abs(counts - middle)
     deviation = max(
@@ -545,7 +549,8 @@ def _of_log(facts: Facts, series: IntervalSeries, stalls: Stalls) -> StallRecord
         ]
     )
     stop = float((series.start + series.length).max())
-    ended = (end >= stop - 2 * interval) & (sent <= RECORD.sent_each * throughout + 1)
+    ended = sent <= RECORD.sent_each * throughout + 1 + 2 * noise
+    ended &= end >= stop - 2 * interval
     histogram, number = facts.histogram, float(np.median(throughout))
     inside = float((throughout * length).sum())
     others = max(histogram.mean / 1e9 * facts.count - inside, 0.0)
@@ -569,6 +574,12 @@ def _of_log(facts: Facts, series: IntervalSeries, stalls: Stalls) -> StallRecord
     tails[counts.asleep[at]] = RECORD.max_decades  # slow requests do not stop the logger
     rate = float(counts.due[0] / max(stalls.worst[0] / 1e9, TINY))
     low = series.count[order] < LOG.empty_share * rate * series.length[order]
+    several = max(1, math.ceil(RECORD.bin_requests / max(rate * interval, TINY)))
+    bins = count.size // several
+    regular, quiet = (
+        part[: bins * several].reshape(bins, several) for part in (count, counts.quiet)
+    )
+    regular = regular.sum(axis=1)[quiet.all(axis=1)]
     low[-1:] = False
     first = np.searchsorted(series.start[order], end - TINY)
     empty = np.array([int(np.argmin(np.append(low[k:], False))) for k in first.tolist()])
@@ -582,7 +593,7 @@ def _of_log(facts: Facts, series: IntervalSeries, stalls: Stalls) -> StallRecord
         last=max(top.near + top.part - slowest, 0.0) * length / total,
         listed=np.where(np.abs(rest) > LOG.max_rest * (due - sent), stalls.missing[at], 0.0),
         slack=LOG.count_error * due, in_flight=others / max(total - float(length.sum()), TINY),
-        scheduled=full_speed or None, full_speed=full_speed, blur=rate * interval,
+        scheduled=full_speed or _is_even(regular), full_speed=full_speed, blur=rate * interval,
     )  # fmt: skip
 
 
@@ -591,10 +602,8 @@ def _full_speed(facts: Facts, quiet: Flags) -> bool:
     series = interval_series(facts.data, (), moments=True)
     order = np.argsort(series.start, kind="stable")[quiet]
     order = order[series.count[order] > 1]
-    count, mean = series.count[order], series.mean[order]
-    return constant_load(
-        count * mean, count * (series.std[order] ** 2 + mean**2), series.length[order]
-    )
+    count, mean, std = series.count[order], series.mean[order] / 1e9, series.std[order] / 1e9
+    return constant_load(count * mean, count * (std**2 + mean**2), series.length[order])
 
 
 # ------------------------------------------------------------

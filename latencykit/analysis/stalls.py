@@ -691,19 +691,17 @@ class _Rows:
 
     @cached_property
     def due(self) -> Floats:
-        """Requests due in each interval; none after the last that counted half as many.
+        """Requests due in each interval, up to the end of the traffic.
 
-        What is counted there was sent before: traffic had ended. Where it had waited since then, a
-        stall had begun, and requests were due until it was over.
+        That is where the last that counted half as many would have had what is counted from it on,
+        and the longest of the last requests later: sends may have waited for that.
         """
         due = self.rate * self.length
-        full = np.flatnonzero(self.count >= LOG.few_share * due)
-        over = int(full[-1]) + 1 if full.size else 0
-        if over:
-            stopped = self.stop[over - 1] + self.nominal
-            waited = (self.count[over:] > 0) & (self.start[over:] - self.worst[over:] <= stopped)
-            over += int(np.argmax(waited)) if waited.any() else 0
-        due[over:] = 0.0
+        last = np.flatnonzero(self.count >= LOG.few_share * due)[-1:]
+        for k in last.tolist():
+            over = self.start[k] + self.count[k:].sum() / self.rate
+            over += self.worst[np.flatnonzero(self.count)[-1]]
+            due = self.rate * np.clip(over - self.start, 0.0, self.length)
         if self.count[0]:  # traffic began within it
             due[0] = min(due[0], self.count[0])
         return due
@@ -772,7 +770,10 @@ def _stalls_of_log(log: HistogramLog, series: IntervalSeries, top: TopFold | Non
     else:
         scan(log, fold)
     slower = fold.counts[:, order]
-    above = _own_sums(slower, spans)
+    # Of a longer time with slow requests all through, a stall has that part.
+    longest_time = LOG.max_lengths * (spans.duration + spans.most(rows.length))
+    part = np.minimum(longest_time / np.maximum(_own_sums(rows.length, spans), TINY), 1.0)
+    above = part * _own_sums(slower, spans)
     asleep = spans.sums(late) > 0
     hole = _holes(rows, spans, ends, worst, slower[-1], above, asleep)
     silent = hole.core_due >= LOG.min_core_requests
@@ -780,7 +781,7 @@ def _stalls_of_log(log: HistogramLog, series: IntervalSeries, top: TopFold | Non
     least = np.maximum(LOG.few_share * hole.due, LOG.hole_deviations * hole.noise)
     stopped = silent | (hole.dip >= np.maximum(least, LOG.min_core_requests))
     stopped |= asleep
-    even, beside, others = _spread(rows, spans, slower, above, stopped)
+    even, beside, others = _spread(rows, spans, slower, above, part, stopped)
 
     silence = np.where(silent | asleep, spans.duration, 0.0)
     notes, warm = _warm_up(rows, spans.begin, silence)
@@ -853,7 +854,7 @@ def _holes(
             if rows.length[quiet].sum() < HOLE.min_quiet_share * rows.length.sum():
                 quiet[:] = True
             rate = float(rows.count[quiet].sum() / max(rows.length[quiet].sum(), TINY))
-            lost = np.where(rows.due > 0, rate * rows.length - rows.count, 0.0)
+            lost = np.where(rows.due > 0, rate / rows.rate * rows.due - rows.count, 0.0)
         total = np.concatenate(([0.0], np.cumsum(lost)))
         best = last.copy()  # where the shortfall is closest to nothing
         for k in np.argsort(-worst)[: HOLE.max_holes].tolist():
@@ -978,19 +979,18 @@ class _Spans:
 
 
 def _spread(
-    rows: _Rows, spans: _Spans, slower: Ints, above: Floats, halted: Flags
+    rows: _Rows, spans: _Spans, slower: Ints, above: Floats, part: Floats, halted: Flags
 ) -> tuple[Flags, Floats, Flags]:
     """Mask of stalls that delayed requests evenly, what their intervals hold otherwise, and others.
 
     A service that is slow at times delays none of its other requests.
     """
-    covered, due = _own_sums(rows.length, spans), rows.rate * spans.duration
-    widest = spans.most(rows.length)
+    covered, due = part * _own_sums(rows.length, spans), rows.rate * spans.duration
     share = np.clip(above[HALF] / np.maximum(rows.rate * spans.duration / 2, TINY), 0.0, 1.0)
     even = share >= np.clip(
         LOG.min_part_requests / np.maximum(due, 1.0), LOG.min_part_share, LOG.even_share
     )
-    even &= covered <= LOG.max_lengths * (spans.duration + widest)  # else slow throughout
+    even &= part == 1  # else slow throughout
     even &= evenly_spread(above, np.zeros_like(above), share * due, LOG.min_fifth_requests)
     others = np.ones(rows.start.size, np.bool_)  # their requests may be slow as well
     found = halted | even
