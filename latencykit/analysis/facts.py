@@ -30,7 +30,7 @@ class FactRules:
     """What a source says of its run; chosen on tools whose rate was not reached, or coarse."""
 
     # of the median: a shorter longest request is not a stall
-    min_stall_medians: float = 20.0
+    min_stall_medians: float = 10.0
     # the median over the tenth percentile: else stalls hold the median
     max_median_ratio: float = 10.0
     # of the run: no stall takes more of it

@@ -620,8 +620,10 @@ class HistogramRules:
     max_part_share: float = 0.6
     # of the connections: as many were slow throughout a stall
     near_number: tuple[float, float] = (0.6, 1.5)
-    # of each connection: with fewer, a slow mode of 2 % is about as many requests
+    # of each connection: with fewer, a slow mode of 2 % is about as many requests,
     min_requests: float = 100.0
+    # the likelier by so many decades for a tenth of them
+    mode_decades: float = 4.0
     # decades: a rare slow mode may be as far from all others
     max_tail_decades: float = 2.3
     # decades: as many as connections by chance; and as alike, at most
@@ -666,20 +668,21 @@ def _of_histogram(facts: Facts) -> StallRecord | None:
     throughout, due = near / stalls, rate * length
     # Do the longest belong to a tail, or to a slow mode of as many requests as connections?
     tail, alike = max(top_decades(histogram, near), 0.0), 0.0
-    enough = facts.count >= rules.min_requests * (number or near)
+    short = math.log10(max(rules.min_requests * (number or near) / facts.count, 1.0))
     if number:
         low, high = rules.near_number
         match = low * number <= throughout <= high * number + 1
-        if match and enough and number > 1 and stalls == 1:
+        if match and number > 1 and stalls == 1:
             spread = rules.spread if math.isnan(top.spread) else max(top.spread, rules.min_spread)
             closer = math.log10(max(rules.spread / spread, 1.0))
             alike = (min(throughout, rules.max_independent) - 1) * closer
             alike = min(alike, rules.max_alike_decades) + rules.match_decades
     else:
         match = facts.waits
-    if not match or not few or not enough:
+    if not match or not few:
         tail = min(tail, TAIL.mode_decades)
-    tail = min(tail, rules.max_tail_decades)
+    # A slow mode of many requests is likelier to be about as many.
+    tail = max(min(tail, rules.max_tail_decades) + alike - rules.mode_decades * short, 0.0)
     even = rate > 0 and _like_one_stall(histogram, rate, length)
     if even and stated and facts.duration:
         # A tool that keeps to a schedule may count the wait for the last reply as part of the run.
@@ -688,7 +691,7 @@ def _of_histogram(facts: Facts) -> StallRecord | None:
     one, sent = np.ones(1), min(throughout, due)
     return StallRecord(
         length * one, due * one, sent * one, (due - sent) * one, throughout * one,
-        part / stalls * one, (tail + alike) * one, float(histogram.percentile(50)) / 1e9, rate,
+        part / stalls * one, tail * one, float(histogram.percentile(50)) / 1e9, rate,
         facts.count, even=np.asarray(even), noise=one, slack=rules.lack_error * due * one,
         timed=False, alike=alike, hidden=top.hidden / stalls,
         sends_known=bool(stated and facts.duration),
