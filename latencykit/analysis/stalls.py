@@ -1089,6 +1089,8 @@ class TailRules:
     # times the largest ones: beyond that far from the body a tail may become heavier (Pareto 1.5)
     far: float = 20.0
     far_exponent: float = 1.5
+    # and that of a service whose other latencies are all alike
+    constant_exponent: float = 2.0
     # next to the largest, whose spread gives the exponent (Hill, 1975)
     hill_values: float = 40.0
     # the largest values count as independent, up to that many
@@ -1125,7 +1127,7 @@ TAIL = TailRules()
 
 
 def beyond_tail(least: float, number: int, values: Floats, counts: Floats) -> float:
-    """As `tail_decades`; a constant service has no tail, and may have the heaviest from there."""
+    """As `tail_decades`; a constant service has no tail, and may have a heavy one from there."""
     beyond = tail_decades(least, number, values, counts)
     if beyond != 0.0:
         return beyond
@@ -1134,7 +1136,7 @@ def beyond_tail(least: float, number: int, values: Floats, counts: Floats) -> fl
     above = float(counts[values > values[-1] / 2].sum()) + number
     k = min(number, TAIL.max_independent)
     ways = sum(math.log10((above - i) / (i + 1)) for i in range(k))
-    return k * TAIL.far_exponent * (math.log10(least) - math.log10(values[-1])) - ways
+    return k * TAIL.constant_exponent * (math.log10(least) - math.log10(values[-1])) - ways
 
 
 def tail_decades(least: float, number: int, values: Floats, counts: Floats | Ints) -> float:
