@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from latencykit._records import record
-from latencykit.analysis.stalls import Trace, first_pass_over, usual_rate
+from latencykit.analysis.stalls import SLOW, Trace, constant_load, first_pass_over, usual_rate
 from latencykit.core.histogram import Histogram
-from latencykit.core.histogram_log import HistogramLog, in_succession
+from latencykit.core.histogram_log import HistogramLog, in_succession, interval_series
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
 from latencykit.errors import InvalidArgumentError
@@ -292,7 +292,15 @@ class Facts:
         """A loop that never pauses, by its tool or by the number of requests in flight."""
         if self.run.loop == "closed" and not self.offered:
             return True
-        return self.trace is not None and self.trace.full_speed
+        if self.trace is not None or self.series is None:
+            return self.trace is not None and self.trace.full_speed
+        if self.count * self.histogram.mean < SLOW.min_load * 1e9 * (self.duration or math.inf):
+            return False
+        series = interval_series(self.data, (), moments=True)
+        order = np.argsort(series.start, kind="stable")
+        order = order[series.count[order] > 1]
+        count, mean, std = series.count[order], series.mean[order] / 1e9, series.std[order] / 1e9
+        return constant_load(count * mean, count * (std**2 + mean**2), series.length[order])
 
 
 def _of_statistics(data: Summary) -> Histogram | None:

@@ -144,7 +144,6 @@ def diagnose(
     stalls, left, explained = _judged(facts)
     omission = 0.0 if explained is None else explained.omission
     complete = 0.0 if explained is None else sum(explained.probability[name] for name in COMPLETE)
-    full_speed = facts.at_full_speed or (left is not None and left.full_speed)
     corrected, stated = None, facts
     # Without time, connections or a loop that waits, nothing tells slow requests from a stall.
     decidable = facts.timed or facts.waits or facts.connections is not None
@@ -156,7 +155,7 @@ def diagnose(
             corrected = corrected_distribution(facts, left, explained)
     bound = omission_bound(facts, stalls) if facts.measured else None
     findings = _findings(facts, left, stalls)
-    material = corrected is not None and _is_material(facts, corrected, full_speed=full_speed)
+    material = corrected is not None and _is_material(facts, corrected)
     verdict: Verdict
     sure: bool | None = None
     omitted = 0.0 if left is None else float(left.omitted.sum())
@@ -184,7 +183,7 @@ def diagnose(
         verdict, sure = ("clean" if listed else "no stall"), True
     elif bound and not (bound.material or stalls.pause or facts.count < BOUND.min_requests):
         verdict, sure = "no stall", True
-    elif facts.waits or filled or (full_speed and facts.may_wait):
+    elif facts.waits or filled or (facts.may_wait and facts.at_full_speed):
         verdict, sure = "service times", True
     elif (
         facts.trace is not None
@@ -215,7 +214,7 @@ def diagnose(
         due=facts.due,
         backlog=facts.overload,
         corrected_by=facts.corrected_by,
-        waits=facts.waits or full_speed,
+        waits=facts.waits or facts.at_full_speed,
         extent_known=facts.extent_known,
         detected_stalls=listed_stalls,
         timed=facts.data if facts.timed else None,
@@ -626,7 +625,7 @@ def corrected_distribution(facts: Facts, left: StallRecord, explained: Explained
     return corrected.with_run(corrected="us")
 
 
-def _is_material(facts: Facts, corrected: Histogram, *, full_speed: bool) -> bool:
+def _is_material(facts: Facts, corrected: Histogram) -> bool:
     """Return whether the mean or a supported percentile moves by more than a tenth."""
     raw = facts.histogram
     chosen = [
@@ -634,5 +633,5 @@ def _is_material(facts: Facts, corrected: Histogram, *, full_speed: bool) -> boo
     ]
     before = np.asarray(raw.percentile(chosen), np.float64)
     moved = np.asarray(corrected.percentile(chosen), np.float64) > VERDICT.min_ratio * before
-    ratio = VERDICT.min_ratio_full_speed if full_speed else VERDICT.min_ratio
+    ratio = VERDICT.min_ratio_full_speed if facts.at_full_speed else VERDICT.min_ratio
     return bool(moved.any() or corrected.mean > ratio * raw.mean)

@@ -26,12 +26,10 @@ from latencykit.analysis.stalls import (
     TINY,
     Trace,
     beyond_tail,
-    constant_load,
     evenly_spread,
     hulls,
     tail_decades,
 )
-from latencykit.core.histogram_log import interval_series
 from latencykit.units import NANOSECONDS
 
 if TYPE_CHECKING:
@@ -148,7 +146,6 @@ class StallRecord:
     slack: Floats = _NONE  # requests that the resolution of the source leaves open
     in_flight: float = 0.0  # usual number, by Little's law
     scheduled: bool | None = None  # it looks like a load generator; None: cannot be seen
-    full_speed: bool = False
     blur: float = 0.0  # requests sent in as long as a start is uncertain
     timed: bool = True
     sends_known: bool = True
@@ -330,7 +327,7 @@ def _of_trace(facts: Facts, trace: Trace, stalls: Stalls) -> StallRecord | None:
         ended=ended, last=as_slow * length / max(trace.span, TINY),
         listed=np.asarray(stalls.missing[kept] if len(stalls) else 0.0, np.float64),
         slack=np.asarray(blur), in_flight=float(trace.took[~trace.slow].sum()) / quiet,
-        scheduled=scheduled, full_speed=trace.full_speed, blur=blur,
+        scheduled=scheduled, blur=blur,
     )  # fmt: skip
 
 
@@ -554,9 +551,6 @@ def _of_log(facts: Facts, series: IntervalSeries, stalls: Stalls) -> StallRecord
     histogram, number = facts.histogram, float(np.median(throughout))
     inside = float((throughout * length).sum())
     others = max(histogram.mean / 1e9 * facts.count - inside, 0.0)
-    # Another pass over the log, but where all that the stalls delayed is there.
-    there = (throughout + partly >= LOG.delayed_share * due).all()
-    full_speed = not there and _full_speed(facts, counts.quiet)
     top = slowest_of(histogram)
     tail = top_decades(histogram, float(throughout.sum()))
     expected = min(at.size, TAIL.max_independent) * number + RECORD.one_alone
@@ -593,17 +587,8 @@ def _of_log(facts: Facts, series: IntervalSeries, stalls: Stalls) -> StallRecord
         last=max(top.near + top.part - slowest, 0.0) * length / total,
         listed=np.where(np.abs(rest) > LOG.max_rest * (due - sent), stalls.missing[at], 0.0),
         slack=LOG.count_error * due, in_flight=others / max(total - float(length.sum()), TINY),
-        scheduled=full_speed or _is_even(regular), full_speed=full_speed, blur=rate * interval,
+        scheduled=facts.at_full_speed or _is_even(regular), blur=rate * interval,
     )  # fmt: skip
-
-
-def _full_speed(facts: Facts, quiet: Flags) -> bool:
-    """A constant number of requests is in flight in the quiet intervals of a log."""
-    series = interval_series(facts.data, (), moments=True)
-    order = np.argsort(series.start, kind="stable")[quiet]
-    order = order[series.count[order] > 1]
-    count, mean, std = series.count[order], series.mean[order] / 1e9, series.std[order] / 1e9
-    return constant_load(count * mean, count * (std**2 + mean**2), series.length[order])
 
 
 # ------------------------------------------------------------

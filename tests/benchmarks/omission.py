@@ -19,7 +19,7 @@ import numpy as np
 
 import latencykit as lk
 from latencykit import simulate
-from latencykit.analysis import explanations, omission, stall_records, stalls
+from latencykit.analysis import explanations, facts, omission, stall_records, stalls
 from latencykit.core.run import Run
 from tests.benchmarks import truth_diagnosis as worlds
 from tests.benchmarks.truth_diagnosis import World, seeded
@@ -357,7 +357,7 @@ def mechanisms() -> dict[str, tuple[Any, str, Any]]:
     return rules | {
         "sends keep a schedule": (records, "_keeps_a_schedule", _constant(False)),
         "full speed, samples": (stalls.Trace, "full_speed", False),
-        "full speed, logs": (records, "_full_speed", _constant(False)),
+        "full speed": (facts.Facts, "at_full_speed", False),
         "rate beside a stall": (records, "_rate_beside", lambda trace, begin, end: np.full(begin.size, np.inf)),
         "warm-up, samples": (stalls, "_warm_up_of_trace", _constant(0.0)),
         "lulls elsewhere": (records, "_lull", _constant(6.0)),
@@ -367,7 +367,6 @@ def mechanisms() -> dict[str, tuple[Any, str, Any]]:
         "stated rate": (records, "_stated_decades", _constant(())),
         "slow ones overlap": (omission, "_together", _constant(False)),
         "partial stalls": (stalls, "_partial_stalls", lambda trace, begin, end: (np.zeros(0), np.zeros(0))),
-        "slow by themselves": (stalls, "_slow_by_themselves", lambda trace, begin, end: np.zeros(begin.size, bool)),
         "a hole beside a maximum": (stalls, "_beside_a_hole", lambda rows, known: np.zeros(known.size, bool)),
     }  # fmt: skip
 
