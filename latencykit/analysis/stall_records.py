@@ -494,8 +494,6 @@ class LogRules:
     count_error: float = 0.002
     # of the shortest stall: as slow a request elsewhere makes a lull no lull
     slow_share: float = 0.3
-    # of the usual count: an interval with less is empty
-    empty_share: float = 0.2
 
 
 LOG = LogRules()
@@ -567,21 +565,17 @@ def _of_log(facts: Facts, series: IntervalSeries, stalls: Stalls) -> StallRecord
     )
     tails[counts.asleep[at]] = RECORD.max_decades  # slow requests do not stop the logger
     rate = float(counts.due[0] / max(stalls.worst[0] / 1e9, TINY))
-    low = series.count[order] < LOG.empty_share * rate * series.length[order]
     several = max(1, math.ceil(RECORD.bin_requests / max(rate * interval, TINY)))
     bins = count.size // several
     regular, quiet = (
         part[: bins * several].reshape(bins, several) for part in (count, counts.quiet)
     )
     regular = regular.sum(axis=1)[quiet.all(axis=1)]
-    low[-1:] = False
-    first = np.searchsorted(series.start[order], end - TINY)
-    empty = np.array([int(np.argmin(np.append(low[k:], False))) for k in first.tolist()])
     slowest = float((throughout + partly).sum())
     return StallRecord(
         length, due, sent, rest, throughout, partly, np.clip(tails, 0.0, RECORD.max_decades),
         float(histogram.percentile(50)) / 1e9, rate, facts.count,
-        resumed=empty * interval, lull=lull, lack=np.minimum(lack, due),
+        lull=lull, lack=np.minimum(lack, due),
         even=evenly_spread(counts.above, counts.beside, counts.due, LOG.min_fifth)[at],
         ended=ended, noise=noise,
         last=max(top.near + top.part - slowest, 0.0) * length / total,
