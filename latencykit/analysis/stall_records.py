@@ -601,7 +601,7 @@ class HistogramRules:
     near_number: tuple[float, float] = (0.6, 1.5)
     # of each connection: with fewer, a slow mode of 2 % is about as many requests,
     min_requests: float = 100.0
-    # the likelier by so many decades for a tenth of them
+    # the likelier by that many decades for a tenth of them
     mode_decades: float = 4.0
     # decades: a rare slow mode may be as far from all others
     max_tail_decades: float = 2.3
