@@ -61,7 +61,7 @@ RUNTIME = Runtime(
 
 _ENGINE = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm")
 _LIBRARY = "python_stdlib.zip"
-_SUFFIXES = {".py", ".js", ".css", ".json", ".html"}
+_SUFFIXES = {".py", ".js", ".css", ".csv", ".json", ".html"}
 _FLAGS = (
     *("-target", "wasm32-wasi", "-std=c99", "-O3", "-ffp-contract=off"),
     *("-fPIC", "-fvisibility=hidden"),
