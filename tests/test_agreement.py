@@ -12,7 +12,7 @@ import pytest
 import latencykit as lk
 from latencykit.core.run import Run
 from latencykit.plot.series import as_series, doubts_from
-from latencykit.views.diagnosis import diagnosis_record, stalls_section
+from latencykit.views.diagnosis import diagnosis_record, diagnosis_text, stalls_section
 from latencykit.views.page_results import diagnose_series
 from latencykit.views.page_series import page_series
 from latencykit.views.series import series_record
@@ -238,3 +238,14 @@ def test_a_diagnosis_shows_the_ranges_that_the_source_leaves():
     assert re.search(r"p90 +50–100 ms", shown)
     (closed, *_) = lk.read_all(DATA / "formats/prometheus/go-client/scrape2.txt").values()
     assert "the slowest request took 6.42–7.7 ms" in str(lk.diagnose(closed))
+
+
+def test_a_notebook_heads_and_colours_a_diagnosis_as_the_terminal_words_it():
+    omits = lk.diagnose(lk.read(DATA / "formats/hey/ctrlz/stdout.txt"))
+    times = lk.diagnose(lk.read(DATA / "formats/ab/keepalive/stdout.txt"))
+    for result, correction in ((omits, "had they been sent"), (times, "users, up to")):
+        html, text = result._repr_html_(), diagnosis_text([diagnosis_record("", result)], "table")
+        assert f"<td>as recorded</td><td>{correction}</td>" in html
+        assert "as recorded" in text
+        assert correction in text
+    assert "color:#d0312d" in omits._repr_html_()

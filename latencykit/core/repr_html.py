@@ -54,11 +54,13 @@ def data_html(
 def verdict_html(
     title: str,
     verdict: str,
+    text: str,
     summary: str,
+    correction: str,
     rows: Sequence[tuple[str, str, str]],
     lines: Sequence[str] = (),
 ) -> str:
-    """Return a diagnosis: verdict, percentiles as measured and corrected, and evidence."""
+    """Return a diagnosis: a verdict and its text, percentiles as recorded and with a correction."""
     colour = _COLOURS.get(verdict, _GREY)
     cells = "".join(
         f"<tr><td {_QUIET}>{esc(name, 80)}</td><td style='text-align:right'>{esc(raw, 80)}</td>"
@@ -67,11 +69,11 @@ def verdict_html(
     )
     head = ""
     if any(corrected for *_, corrected in rows):
-        head = f"<tr {_QUIET}><td></td><td>as measured</td><td>corrected</td></tr>"
+        head = f"<tr {_QUIET}><td></td><td>as recorded</td><td>{esc(correction)}</td></tr>"
     below = "".join(f"<div {_QUIET}>{esc(line, 400)}</div>" for line in lines if line)
     return (
         f"<div style='font-family:sans-serif;max-width:640px'><b>{esc(title, 80)}: "
-        f"<span style='color:{colour}'>\u25cf</span> {esc(verdict, 80)}</b>"
+        f"<span style='color:{colour}'>\u25cf</span> {esc(text, 80)}</b>"
         f"<div>{esc(summary, 300)}</div><table>{head}{cells}</table>{below}</div>"
     )
 

@@ -465,16 +465,25 @@ def _texts(result: Diagnosis, data: Histogram | Summary | None) -> dict[float, s
     return {row.percentile: format_row(replace(row, supported=True), show) for row in rows}
 
 
+_USERS = "users, up to"
+
+
+def _correction(verdict: Verdict) -> str:
+    """Return what the corrected percentiles are."""
+    return "had they been sent" if verdict == "omits" else "if it was omission"
+
+
 def html_of(result: Diagnosis) -> str:
     """Return the diagnosis as a notebook shows it."""
     raw, corrected = _texts(result, result.raw), _texts(result, result.corrected)
-    for p, (_, high) in result.most.items():
-        corrected[p] = f"up to {format_value(high, result.raw.unit)}"
+    corrected |= {p: format_value(high, result.raw.unit) for p, (_, high) in result.most.items()}
     rows = [(percentile_name(p), raw.get(p, ""), corrected.get(p, "")) for p, *_ in result.rows]
     title = result.run.source or result.run.tool or "this measurement"
     fact, *others = result.sentences
     lines = [*others, *result.detected_stalls.notes, result.advice]
-    return verdict_html(title, TITLES[result.verdict], fact, rows, lines)
+    correction = _USERS if result.most else _correction(result.verdict)
+    title_of = TITLES[result.verdict]
+    return verdict_html(title, result.verdict, title_of, fact, correction, rows, lines)
 
 
 def text_of(result: Diagnosis) -> str:
@@ -704,12 +713,11 @@ def _paragraph(
         "as recorded": (record["raw_mean"], record["raw"], record["raw_ranges"])
     }
     if record["corrected"]:
-        heading = "had they been sent" if record["verdict"] == "omits" else "if it was omission"
         values, ranges = record["corrected"], record["corrected_ranges"]
-        rows[heading] = record["corrected_mean"], values, ranges
+        rows[_correction(record["verdict"])] = record["corrected_mean"], values, ranges
     if record["range"]:
         most: dict[str, float | None] = {n: high for n, (_, high) in record["range"].items()}
-        rows["users, up to"] = None, most, {}
+        rows[_USERS] = None, most, {}
     for heading, (mean, values, ranges) in rows.items():
         cells = {"": heading, "mean": "" if mean is None else table.bounded(mean, None, unit)}
         for name in shown:
@@ -823,16 +831,14 @@ def omission_section(diagnosed: Sequence[DiagnosedSeries]) -> str:
         diagnosis = entry.diagnosis
         if diagnosis is None or diagnosis.verdict != "omits":
             continue
-        rows = []
-        for percentile, raw, corrected in diagnosis.rows:
-            value = "not known"
-            if corrected is not None:
-                value = format_value(corrected, diagnosis.raw.unit)
-            measured = format_value(raw, diagnosis.raw.unit)
-            rows.append([percentile_name(percentile), esc(measured), esc(value)])
+        raw, corrected = (_texts(diagnosis, data) for data in (diagnosis.raw, diagnosis.corrected))
+        rows = [
+            [percentile_name(p), esc(raw.get(p, "")), esc(corrected.get(p, "not known"))]
+            for p, *_ in diagnosis.rows
+        ]
         parts += [
             f"<p>{verdict_badge(entry)}</p>",
-            table(["", "as recorded", "had they been sent"], rows, esc(entry.series.name)),
+            table(["", "as recorded", _correction("omits")], rows, esc(entry.series.name)),
             bullets(map(as_sentence, [*diagnosis.sentences[1:], diagnosis.advice])),
         ]
     return section("omission", "What the measurement left out", *parts)
