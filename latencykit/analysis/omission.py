@@ -21,7 +21,14 @@ from latencykit.analysis.explanations import COMPLETE, explain_stalls
 from latencykit.analysis.facts import FACTS, facts_of
 from latencykit.analysis.period import period_of
 from latencykit.analysis.stall_records import stall_record
-from latencykit.analysis.stalls import Stalls, Trace, stall_candidates, usual_rate
+from latencykit.analysis.stalls import (
+    TINY,
+    TRACE,
+    Stalls,
+    Trace,
+    stall_candidates,
+    usual_rate,
+)
 from latencykit.analysis.timeouts import suspected_timeout
 from latencykit.core.buckets import HdrBuckets
 from latencykit.core.consistency import contradiction
@@ -164,6 +171,10 @@ def diagnose(
     listed_stalls = _listed(facts, stalls, explained)
     shown = len(stalls) > 0 if facts.timed else facts.stall > 0
     listed = len(listed_stalls) > 0 if facts.timed else facts.stall > 0
+    sent_on = facts.trace is not None and not (shown or facts.at_full_speed)
+    if sent_on and left is not None:
+        due, sent = float(left.due.sum()), float(left.sent.sum())
+        sent_on = due >= VERDICT.min_sent_on and sent >= BOUND.went_on_share * due
     refused = {"failed-in-stalls", "contradicts-itself"} & set(findings)
     if (
         decidable
@@ -181,18 +192,12 @@ def diagnose(
         verdict, sure = "clean", explained.probability["recorded"] >= VERDICT.sure
     elif facts.corrected_by and not filled and facts.measured and omission < VERDICT.suspected:
         verdict, sure = ("clean" if listed else "no stall"), True
+    elif sent_on and complete >= VERDICT.likely:
+        verdict, sure = "clean", complete >= VERDICT.sure
     elif bound and not (bound.material or stalls.pause or facts.count < BOUND.min_requests):
         verdict, sure = "no stall", True
     elif facts.waits or filled or (facts.may_wait and facts.at_full_speed):
         verdict, sure = "service times", True
-    elif (
-        facts.trace is not None
-        and not shown
-        and left is not None
-        and left.due.sum() >= VERDICT.min_sent_on
-        and complete >= VERDICT.likely
-    ):
-        verdict, sure = "clean", complete >= VERDICT.sure
     else:
         verdict = "unknown"
     if verdict not in ("omits", "unknown") or "contradicts-itself" in findings:
@@ -478,7 +483,8 @@ def omission_bound(facts: Facts, stalls: Stalls) -> Bound | None:
     stall = _longest_possible_stall(facts, stalls)
     caused = np.minimum(value, stall * 1e9)
 
-    hidden = np.maximum(np.ceil(caused / pace) - 1, 0.0)
+    missing = _most_missing(facts, value)
+    hidden = missing * np.maximum(np.ceil(caused / pace) - 1, 0.0)
     waits = hidden * caused - pace * hidden * (hidden + 1) / 2
     at = np.array(
         [
@@ -493,7 +499,7 @@ def omission_bound(facts: Facts, stalls: Stalls) -> Bound | None:
     low, high = before.copy(), np.full(at.size, float(value.max()))
     for _ in range(BOUND.rounds):
         middle = (low + high) / 2
-        above = np.maximum(np.ceil((caused - middle[:, None]) / pace) - 1, 0.0)
+        above = missing * np.maximum(np.ceil((caused - middle[:, None]) / pace) - 1, 0.0)
         # Only those count that raise the percentile: any others may have hidden none.
         raised = (value > middle[:, None]) + np.maximum(above - beyond * hidden, 0.0)
         more = raised @ weight > beyond[:, 0] * total
@@ -510,6 +516,19 @@ def omission_bound(facts: Facts, stalls: Stalls) -> Bound | None:
         percentiles=tuple(zip(at.tolist(), before.tolist(), high.tolist(), strict=True)),
         material=bool(moved) or mean > VERDICT.min_ratio * recorded,
     )
+
+
+def _most_missing(facts: Facts, value: Floats) -> Floats:
+    """The most of the requests due while those of each length or longer ran that were not sent."""
+    trace = facts.trace
+    if trace is None or facts.waits or facts.at_full_speed or not trace.span > 0:
+        return np.ones(value.size)
+    order = np.argsort(-trace.took)
+    due = np.cumsum(trace.rate * trace.took[order])
+    sent = np.cumsum(trace.sends_within(trace.due, trace.end)[order] - 1)
+    lacking = due - sent + TRACE.missing_deviations * np.sqrt(due)
+    share = np.append(1.0, np.clip(lacking / np.maximum(due, TINY), 0.0, 1.0))
+    return share[np.searchsorted(-trace.took[order], -value / 1e9, "right")]
 
 
 def _longest_possible_stall(facts: Facts, stalls: Stalls) -> float:

@@ -134,8 +134,8 @@ def _diagnosed(data: Any, known: dict[str, Any], drawn: bool | None = None) -> D
     diagnosis = diagnose(data, **known)
     if drawn is None:
         return diagnosis
-    if not drawn:
-        return replace(diagnosis, timed=None)
+    if not drawn and diagnosis.timed is not None:  # an empty one still has its type
+        return replace(diagnosis, timed=diagnosis.timed.between(0, 0))
     from latencykit.io.parts import TRAVELS, carried
 
     return replace(diagnosis, timed=carried(diagnosis.timed, TRAVELS))

@@ -445,6 +445,27 @@ def test_nothing_is_missing_where_others_were_sent_on(rate):
     assert "within what chance allows" in found.sentences[1]
 
 
+def test_sends_that_went_on_while_requests_were_slow_bound_what_is_missing():
+    """Hits and misses of a cache, at random moments: each miss alone could hide a request."""
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        start = np.cumsum(rng.exponential(0.01, 12_000))
+        took = np.where(rng.random(12_000) < 0.03, 0.02, 0.001) * rng.lognormal(0, 0.1, 12_000)
+        assert lk.diagnose(lk.Samples(start=start * 1e9, duration=took * 1e9)).verdict == "no stall"
+
+
+def test_one_connection_of_two_that_waited_is_not_called_complete():
+    rows = []
+    for at in (0.0, 0.01):
+        while at < 120:
+            took = 3.0 if 50 < at < 50.02 and not at % 0.02 > 0.005 else 0.005
+            rows.append((at, took))
+            at = max(at + 0.02, at + took)
+    start, took = np.array(sorted(rows)).T
+    found = lk.diagnose(lk.Samples(start=start * 1e9, duration=took * 1e9))
+    assert found.verdict != "clean"
+
+
 VEGETA = """Requests      [total, rate, throughput]         {count}, {rate:.2f}, {rate:.2f}
 Duration      [total, attack, wait]             20s, 19.99s, 2.9ms
 Latencies     [min, mean, 50, 90, 95, 99, max]  {}

@@ -280,6 +280,18 @@ def test_a_window_that_ends_before_it_begins_passes_no_gate(run):
     assert "--from 5 is later than --to 1" in err
 
 
+def test_diagnose_knows_that_rows_with_starts_are_such(run, tmp_path):
+    path = tmp_path / "freeze.csv"
+    at, lines = 0.0, ["start_s,latency_ms"]
+    while at < 60:
+        took = 5.001 if 30 <= at < 30.01 else 0.001
+        lines.append(f"{at:.3f},{1e3 * took:.0f}")
+        at = max(at + 0.01, at + took)
+    path.write_text("\n".join(lines) + "\n")
+    text = run("diagnose", path)[1]
+    assert "At 100/s, 500 requests were due in that time" in text
+
+
 def test_diagnose_of_all_series_is_one_finding(run, tmp_path):
     server = Server("1ms", servers=64, stalls=[Stall(7, 4)])
     samples = paced_loop(server, 200, 20, connections=8)
