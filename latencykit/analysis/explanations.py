@@ -49,8 +49,8 @@ EXPLANATIONS = {
 
 OMISSION = ("waits", "catches up")
 COMPLETE = ("recorded", "isolated")
-_CHANCE = "the longest silence"
-"""The observation of a closed loop in which nothing stopped."""
+_SENT, _END = "requests sent", "end of the run"
+"""Observations: whether others were sent on while requests were slow, or the run ended."""
 
 PRIORS = {
     # a load generator that is known to wait for replies
@@ -133,7 +133,7 @@ class Explained:
     @property
     def chance(self) -> float:
         """Probability that nothing stopped: the longest silence is what slow requests leave."""
-        return self.probability["isolated"] if _CHANCE in self.terms["isolated"] else 0.0
+        return self.probability["isolated"] if _SENT not in self.terms["isolated"] else 0.0
 
 
 def explain_stalls(stalls: StallRecord, source: str, connections: int | None) -> Explained:
@@ -162,9 +162,10 @@ def explain_stalls(stalls: StallRecord, source: str, connections: int | None) ->
             further = np.minimum(further, 0.0)
         total[name] = float(values[k] + further.sum())
     # One tail, whatever the number of stalls.
-    total["isolated"] = max(total["isolated"], float(chance[k]))
-    if chance[k] > likelihood["isolated"][k]:
-        terms["isolated"] = {_CHANCE: chance}
+    name, by_chance = max(chance.items(), key=lambda item: float(item[1][k]))
+    total["isolated"] = max(total["isolated"], float(by_chance[k]))
+    if by_chance[k] > likelihood["isolated"][k]:
+        terms["isolated"] = {name: by_chance}
     total["none of these"] = -MODEL.none_decades + (stalls.stated[4] if stalls.stated else 0.0)
     with np.errstate(divide="ignore"):
         logs = np.log10(PRIORS[source]) + np.array([total[name] for name in EXPLANATIONS])
@@ -179,8 +180,8 @@ def explain_stalls(stalls: StallRecord, source: str, connections: int | None) ->
 
 def _predictions(
     s: StallRecord, source: str, connections: int | None
-) -> tuple[dict[str, dict[str, Floats]], Floats]:
-    """Terms by explanation and observation, and those of a closed loop in which nothing stopped."""
+) -> tuple[dict[str, dict[str, Floats]], dict[str, Floats]]:
+    """Terms by explanation and observation, and those of a run in which nothing stopped."""
     rules, zero = MODEL, np.zeros(s.length.shape)
 
     def at_most(counts: Floats, most: Floats | float) -> Floats:
@@ -204,15 +205,15 @@ def _predictions(
     promptly = -np.clip(delay / math.log(10), 0.0, rules.max_late_decades)
     generator = zero + (math.log10(rules.generator_unscheduled) if s.scheduled is False else 0.0)
     users = zero + (math.log10(rules.users_scheduled) if s.scheduled else 0.0)
-    usual = max(s.in_flight, TINY)
+    usual, least = max(s.in_flight, TINY), 10**-RECORD.max_decades
     flight = poisson_at_least(np.rint(s.throughout), usual) / max(-math.expm1(-usual), TINY)
-    in_flight = np.log10(np.maximum(flight, 10**-RECORD.max_decades))
+    in_flight = np.log10(np.maximum(flight, least))
     # The last that were sent happened to be slow, or the run ended as a stall began.
     last = (s.throughout + s.blur) / max(s.count, rules.min_count)
     alone, ended = s.throughout < RECORD.one_alone, np.where(s.ended, 0.0, -np.inf)
-    cut_off = ended + np.log10(np.clip(np.where(alone, 0.0, last), TINY, 1.0))
+    cut_off = ended + np.log10(np.clip(np.where(alone, 0.0, last), least, 1.0))
     slow_anyway = np.maximum(s.last, np.where(alone, last, 0.0))
-    last_slow = ended + np.log10(np.clip(slow_anyway, TINY, 1.0))
+    last_slow = ended + np.log10(np.clip(slow_anyway, least, 1.0))
     low, high = rules.recorded_part
     partly = np.clip(s.partly, low * s.due, high * s.due)
     all_partly = -poisson_decades(np.clip(partly, s.partly, s.partly + s.hidden), partly)
@@ -231,7 +232,7 @@ def _predictions(
     if not s.sends_known or source == "waiting generator":
         went_on = zero - np.inf
     waiting = {
-        "requests sent": none_sent, "slow in part": few_partly, "sends resume": promptly,
+        _SENT: none_sent, "slow in part": few_partly, "sends resume": promptly,
         "schedule": generator,
     }  # fmt: skip
     recorded = -np.minimum(s.lack, RECORD.max_decades)
@@ -241,32 +242,31 @@ def _predictions(
             "requests missing": np.where(was_cut, 0.0, recorded),
             "slow in part": np.where(was_cut, 0.0, all_partly),
             "evenness": np.where(was_cut, 0.0, uneven),
-            "end of the run": np.where(was_cut, cut_off, 0.0),
+            _END: np.where(was_cut, cut_off, 0.0),
         },
         "isolated": {
-            "requests sent": went_on, "slow in part": isolated_part, "evenness": evenly,
+            _SENT: went_on, "slow in part": isolated_part, "evenness": evenly,
         },
         "waits": waiting | {"requests missing": never},
         "catches up": waiting | {"requests missing": later},
         "paused": {
-            "requests sent": none_sent, "slow in part": few_partly, "in flight": in_flight,
+            _SENT: none_sent, "slow in part": few_partly, "in flight": in_flight,
             "schedule": users,
         },
         "node taken out": {
             "slow in part": few_partly, "schedule": users, "sent before": np.maximum(soon, -1.0),
         },
         "clock step": {
-            "requests sent": none_sent, "slow in part": few_partly, "in flight": in_flight,
+            _SENT: none_sent, "slow in part": few_partly, "in flight": in_flight,
             "time": zero - (0.0 if s.timed else rules.untimed_decades),
         },
     }  # fmt: skip
     chance = evenly - np.maximum(s.tail - rules.density_decades, 0.0)
     if source == "open-loop generator":
         chance = evenly - RECORD.max_decades
-    chance = np.maximum(chance, last_slow)
     if s.stated:
         for parts, value in zip(terms.values(), s.stated, strict=False):
             parts["requests due"] = zero + value
         fits = dict(zip(EXPLANATIONS, s.stated, strict=False))
         chance = chance + max(fits[name] for name in ("recorded", *OMISSION))
-    return terms, chance
+    return terms, {"the longest silence": chance, _END: last_slow}
