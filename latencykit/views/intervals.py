@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, overload
 import numpy as np
 
 from latencykit.core.quantiles import highest_supported_percentile, is_resolved
-from latencykit.units import format_count, format_percentile
+from latencykit.units import format_count, format_duration, format_percentile
 from latencykit.views.series import IntervalRecord
 from latencykit.views.tables import Table, csv_unit
 from latencykit.views.values import PercentileRecord, Span, number
@@ -117,8 +117,8 @@ def intervals_text(
             table.add(
                 {
                     "series": record["name"],
-                    "start": table.either(start, f"{start:.3f}"),
-                    "length": table.either(length, f"{length:.3f}"),
+                    "start": table.either(start, f"{start:.3f} s"),
+                    "length": table.either(length, format_duration(1e9 * length, 4)),
                     "requests": table.either(count, format_count(count)),
                     **{
                         f"{'' if name == 'max' else 'p'}{name}{suffix}": table.percentile(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Literal, TypedDict
 
 from latencykit._text import format_items
-from latencykit.units import format_percentile
+from latencykit.units import format_duration, format_percentile
 from latencykit.views.load import CapacityRecord, RunRecord, load_record, load_words, rate_text
 from latencykit.views.tables import Table
 from latencykit.views.values import PercentileRecord, number, record_from
@@ -103,7 +103,7 @@ def sweep_text(record: SweepRecord, style: str = "table") -> str:
     percentiles = sorted(
         {cell["percentile"] for row in record["rows"] for cell in row["percentiles"]}
     )
-    table = Table(style)
+    table, time = Table(style), "seconds" if style == "csv" else "time"
     for row in record["rows"]:
         cells = {cell["percentile"]: cell for cell in row["percentiles"]}
         table.add(
@@ -111,7 +111,7 @@ def sweep_text(record: SweepRecord, style: str = "table") -> str:
                 "run": row["number"] if style == "csv" else str(row["number"]),
                 "offered": table.either(row["rate"], rate_text(row["rate"])),
                 "achieved": table.either(row["achieved"], rate_text(row["achieved"])),
-                "seconds": table.either(row["duration"], f"{row['duration']:g}"),
+                time: table.either(row["duration"], format_duration(row["duration"] * 1e9)),
                 **{
                     f"p{format_percentile(p)}": table.percentile(cells.get(p), row["unit"])
                     for p in percentiles
@@ -121,7 +121,7 @@ def sweep_text(record: SweepRecord, style: str = "table") -> str:
                 **table.flags(cells[p] for p in percentiles if p in cells),
             }
         )
-    return table.render(optional=("p99.9", "p90", "seconds"))
+    return table.render(optional=("p99.9", "p90", time))
 
 
 def sweep_words(sweep: Sweep) -> list[str]:

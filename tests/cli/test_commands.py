@@ -33,6 +33,11 @@ def test_every_command_is_listed_and_has_help(run):
             assert example.startswith(f"latencykit {name}")
 
 
+def test_a_row_per_interval_has_its_times_in_a_unit(run):
+    rows = run("summary", CTRLZ, "--interval", "5s")[1].splitlines()
+    assert ["10.000", "s", "5", "s", "1,056"] in [row.split()[:5] for row in rows]
+
+
 def test_an_option_names_the_unit_of_a_bare_duration(run):
     """`--interval 5` is 5 s, and --help says so; where a unit is required, it says that."""
     durations = {}

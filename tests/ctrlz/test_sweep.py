@@ -22,6 +22,7 @@ from latencykit.ctrlz.sweep import _stalled
 from latencykit.errors import InvalidArgumentError
 from latencykit.plot.load_chart import _finding
 from latencykit.views.load import load_words
+from latencykit.views.sweep import sweep_record, sweep_text
 from tests.ctrlz.worlds import CLIENT, live, live_server, mmc_capacity, queue
 from tests.views.test_schemas import validated
 
@@ -354,6 +355,10 @@ def test_a_notebook_shows_every_run_and_the_bracket() -> None:
     )
     shown = found._repr_html_()
     assert ">2.5 min</td>" in shown
+    record = sweep_record(found, [99.0])
+    text, csv = (sweep_text(record, style) for style in ("table", "csv"))
+    assert "2.5 min" in text
+    assert ("seconds" in text, "seconds" in csv) == (False, True)
     assert any("/s for 2.5 min" in text for text in said)
     assert shown.count("<tr>") == 1 + len(found.runs)
     assert found.capacity is not None
