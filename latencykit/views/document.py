@@ -21,7 +21,6 @@ SPOKEN = "<div id='spoken' class='spoken' role='status' aria-live='polite'></div
 _MODULES = (
     "numbers",
     "data",
-    "events",
     "support",
     "draw",
     "timeline",

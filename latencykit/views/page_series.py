@@ -93,9 +93,7 @@ class PageSeries:
         """The slots as the page unpacks them, with failures where their time is known."""
         if self.slots is None:
             return None
-        # A stall began before the interval in which it is recorded.
-        reaching = isinstance(self.data, HistogramLog) and self.data.unit == "ns"
-        text = packed(self.slots) | {"reaching": reaching}
+        text = packed(self.slots)
         samples = self.samples
         if samples is not None and samples.outcome is not None:
             place, size = _slot_at(self.slots, samples.offsets), self.slots.start.size

@@ -238,7 +238,7 @@ def test_a_touch_that_the_browser_takes_to_scroll_keeps_what_was_selected(phone)
     page.page.locator("#whole").tap()
     finger.drag(place(page, 12), place(page, 18))
     finger.send("touchCancel")
-    assert page.page.inner_text("#selected") == "the whole run"
+    page.page.wait_for_function("document.querySelector('#selected').innerText === 'the whole run'")
     assert page.complaints == []
 
 

@@ -2,12 +2,11 @@
 
 import { grouped, percentileText, valueText } from "./numbers.js";
 import { distributionOf, rowAt, rowText } from "./data.js";
-import { eventsAbove, independentEvents, LEAST_EVENTS, Z } from "./events.js";
-import { doubtsIn } from "./support.js";
+import { doubtsIn, jackknifeOf } from "./support.js";
 import { dataWithin, slotsWithin } from "./curve.js";
 import { el } from "./draw.js";
 
-const MOST_SERIES = 4;
+const MOST_SERIES = 4, WIDEST = Math.log(100);
 
 // The parts of a run before and after a span.
 function outside(data, span) {
@@ -15,23 +14,17 @@ function outside(data, span) {
   return [[0, first], [last, size]].filter(([from, to]) => from < to);
 }
 
-// Value and 95 % interval of each percentile, from the order statistics of as many independent events as lie above it.
+// Value and 95 % interval of each percentile, by what differs between blocks of time.
 function partRows(data, ranges, percentiles, sure) {
   const spread = distributionOf(data, ranges);
   if (!spread.value.length) return { count: 0, rows: percentiles.map(() => null) };
-  spread.doubts = doubtsIn(data, ranges, spread);
-  const asked = [50, ...percentiles.filter((p) => p > 0 && p < 100 && p !== 50)], events = new Map();
-  if (sure) for (const [percentile, apart, tail, load] of eventsAbove(data, ranges, spread, asked)) events.set(percentile, Math.min(apart, independentEvents(tail, load)));
-  if (!events.get(50)) events.clear(); // a drift shows most clearly at the median
-  const rows = percentiles.map((percentile) => ({ ...rowAt(spread, percentile), ...intervalAt(spread, percentile, events.get(percentile)) }));
+  const parts = jackknifeOf(data, ranges, spread), reach = sure && parts.full ? parts.reach(percentiles.map((p) => 1 - p / 100)) : [];
+  spread.doubts = doubtsIn(data, ranges, spread, parts);
+  const rows = percentiles.map((percentile, k) => {
+    const row = rowAt(spread, percentile), known = percentile < 100 && row.resolved && reach[k] < WIDEST;
+    return { ...row, from: known ? row.low * Math.exp(-reach[k]) : null, until: known ? row.value * Math.exp(reach[k]) : null };
+  });
   return { count: spread.count, rows };
-}
-
-export function intervalAt(spread, percentile, events) {
-  if (!(events >= LEAST_EVENTS) || percentile >= 100) return { from: null, until: null };
-  const tail = 1 - percentile / 100, reach = (Z * Math.sqrt(events * (1 - tail)) + 1) / events;
-  const ends = [tail * (1 + reach), tail * (1 - reach)].map((share) => rowAt(spread, Math.max(1e-9, 100 * (1 - share))));
-  return ends.every((end) => end.resolved) && tail * (1 + reach) < 1 ? { from: ends[0].value, until: ends[1].value } : { from: null, until: null };
 }
 
 // The difference of two independent percentiles; its interval combines theirs (Zou and Donner 2008).
@@ -61,7 +54,7 @@ export function wireRest(page) {
 
 function compared(page) {
   const series = page.series.filter((one) => one.coarse && !one.shadow && !one.hidden);
-  const notes = ["In brackets: uncertain. Small, below a difference: its 95 % interval, from 20 independent events and 20 time bins on."];
+  const notes = ["In brackets: uncertain. Small, below a difference: its 95 % interval, from 12 time bins on."];
   if (!page.span.every((edge) => page.allEdges.includes(edge))) notes.push("The rest is without the time bins that a selection cuts.");
   if (series.length > MOST_SERIES) notes.push(`The first ${MOST_SERIES} of ${series.length} series that are shown.`);
   const tables = series.slice(0, MOST_SERIES).map((one) => el("div", { class: "scroll", tabindex: 0 }, tableOf(page, one)));

@@ -1,7 +1,6 @@
 // Which percentiles of a selection are shown plain: the jackknife over blocks of time of latencykit/core/jackknife.py.
 
-import { Z } from "./events.js";
-
+const Z = 1.959963984540054;
 const SUPPORT = {
   blocks: 12, minBlocks: 3, range: 1.25, stepsPerOctave: 4, leastCorrelation: 0.1, sliver: 1.5, columns: 64, groups: 400,
   usual: [75, 90, 95, 99, 99.9, 99.99, 99.999],
@@ -98,24 +97,34 @@ function driftOf(bins, group, data, logs) {
   return apart > 0 ? Math.sqrt(Math.max(variance(n) / apart, 1)) : Infinity;
 }
 
-// The ranges of percentiles of a selection that are not known within a quarter.
-export function doubtsIn(data, ranges, spread) {
+// How a selection varies between blocks of time: their number, and how far the value with each of some shares above it, descending,
+// may lie from it with 95 %, as a logarithm; with the drift that blocks share.
+export function jackknifeOf(data, ranges, spread) {
   const late = (s) => (data.timeouts ? data.timeouts[s] : 0), { group, logs } = groupsOf(data, spread);
-  const { blocks, bins } = blocksOf(data, ranges, group, logs.length, late), number = blocks.length, few = [spread.limit, 100];
-  // Where bins of a page are wider than those of the log, too few of them do not show how its parts differ.
-  if (number < SUPPORT.blocks && data.width !== null) return [[0, 100]];
-  if (number < SUPPORT.minBlocks) return [few];
-  const whole = new Float64Array(logs.length), octaves = Math.log2(Math.max(spread.total, 4)) - 1;
+  const { blocks, bins } = blocksOf(data, ranges, group, logs.length, late), number = blocks.length;
+  const whole = new Float64Array(logs.length);
   for (const block of blocks) block.forEach((count, k) => (whole[k] += count));
+  const reach = (shares) => {
+    const leftOut = blocks.map((block) => quantiles(whole.map((count, k) => count - block[k]), logs, shares));
+    const factor = studentQuantile(number - 1) * (number === SUPPORT.blocks ? driftOf(bins, group, data, logs) : 1);
+    return shares.map((_, k) => {
+      const mean = leftOut.reduce((sum, row) => sum + row[k], 0) / number;
+      const error = Math.sqrt(((number - 1) / number) * leftOut.reduce((sum, row) => sum + (row[k] - mean) ** 2, 0));
+      return error && factor * error;
+    });
+  };
+  return { number, full: number === SUPPORT.blocks, reach };
+}
+
+// The ranges of percentiles of a selection that are not known within a quarter.
+export function doubtsIn(data, ranges, spread, { number, full, reach: reachOf } = jackknifeOf(data, ranges, spread)) {
+  const few = [spread.limit, 100], octaves = Math.log2(Math.max(spread.total, 4)) - 1, most = Math.log(SUPPORT.range);
+  // Where bins of a page are wider than those of the log, too few of them do not show how its parts differ.
+  if (!full && data.width !== null) return [[0, 100]];
+  if (number < SUPPORT.minBlocks) return [few];
   const steps = Array.from({ length: Math.ceil(octaves * SUPPORT.stepsPerOctave) + 1 }, (_, k) => 0.5 * 2 ** (-k / SUPPORT.stepsPerOctave));
   const shares = [...new Set([...steps, ...SUPPORT.usual.map((p) => 1 - p / 100)])].filter((share) => share >= 0.5 * 2 ** -octaves).sort((a, b) => b - a);
-  const leftOut = blocks.map((block) => quantiles(whole.map((count, k) => count - block[k]), logs, shares));
-  const most = Math.log(SUPPORT.range), factor = studentQuantile(number - 1) * (number === SUPPORT.blocks ? driftOf(bins, group, data, logs) : 1);
-  const reach = shares.map((_, k) => {
-    const mean = leftOut.reduce((sum, row) => sum + row[k], 0) / number;
-    const error = Math.sqrt(((number - 1) / number) * leftOut.reduce((sum, row) => sum + (row[k] - mean) ** 2, 0));
-    return error && factor * error;
-  });
+  const reach = reachOf(shares);
   const doubts = [], border = (k) => 100 * (1 - Math.exp(Math.log(shares[k - 1]) + ((most - reach[k - 1]) / (reach[k] - reach[k - 1])) * Math.log(shares[k] / shares[k - 1])));
   for (let k = 0, first = null; k <= shares.length; k++) {
     const doubted = k < shares.length && reach[k] > most;
