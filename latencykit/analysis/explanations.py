@@ -9,7 +9,7 @@ waits           ≤ 1½ C    all                 C, ≤ half       few       sen
 catches up      ≤ 1½ C    none                C, ≤ half       few       the same
 paused          ≤ 1½ C    any                 Poisson(L)      few
 node taken out  any       any                 any             few       soon in the stall
-clock step      ≤ 1½ C    any                 Poisson(L)      few       time is recorded
+clock step      ≤ 1½ C    any                 Poisson(L)      few
 ==============  ========  ==================  ==============  ========  ===========================
 
 C: connections that waited, of N in all (where others sent on, D (1 − C / N) of the D due are sent);
@@ -98,8 +98,6 @@ class ModelRules:
     users_scheduled: float = 0.02
     # and that a load generator does not
     generator_unscheduled: float = 0.3
-    # decades against a clock where no time is known
-    untimed_decades: float = 1.0
     # decades: a tail is not spread evenly up to the longest
     even_decades: float = 2.0
     # decades: none of the explanations
@@ -256,10 +254,7 @@ def _predictions(
         "node taken out": {
             "slow in part": few_partly, "schedule": users, "sent before": np.maximum(soon, -1.0),
         },
-        "clock step": {
-            _SENT: none_sent, "slow in part": few_partly, "in flight": in_flight,
-            "time": zero - (0.0 if s.timed else rules.untimed_decades),
-        },
+        "clock step": {_SENT: none_sent, "slow in part": few_partly, "in flight": in_flight},
     }  # fmt: skip
     chance = evenly - np.maximum(s.tail - rules.density_decades, 0.0)
     if source == "open-loop generator":

@@ -65,8 +65,6 @@ class RecordRules:
     least_mean: float = 1e-3
     # requests of a connection within a stall
     sent_each: float = 1.5
-    # of the quiet rate beside a stall: less is how the traffic was (ramps)
-    min_local_rate: float = 0.7
     # lengths of a stall within which a burst makes up for it, and moments that are looked at
     burst_lengths: float = 1.5
     burst_moments: int = 64
@@ -266,9 +264,7 @@ def _of_trace(facts: Facts, trace: Trace, stalls: Stalls) -> StallRecord | None:
     stop = np.minimum(end, max(trace.span, TINY))
     until = np.minimum(end, facts.given_duration) if facts.given_duration else end
     stop = np.where(ended, np.maximum(until, trace.span), stop)
-    local = np.minimum(_rate_beside(trace, begin, np.minimum(end, trace.span)), rate)
-    ramp = ~ended & (local < RECORD.min_local_rate * rate)
-    due = np.where(ramp, local, rate) * np.maximum(stop - begin, 0.0)
+    due = rate * np.maximum(stop - begin, 0.0)
     inside = (waited[0] > early[:, None]) & (waited[0] < np.minimum(late, stop)[:, None])
     partly: Floats = (inside & waited[1]).sum(axis=1).astype(np.float64)
     missing, resumed = np.zeros((2, length.size))
@@ -329,18 +325,6 @@ def _of_trace(facts: Facts, trace: Trace, stalls: Stalls) -> StallRecord | None:
         slack=np.asarray(blur), in_flight=float(trace.took[~trace.slow].sum()) / quiet,
         scheduled=scheduled, blur=blur,
     )  # fmt: skip
-
-
-def _rate_beside(trace: Trace, begin: Floats, end: Floats) -> Floats:
-    """Sends per second beside each stall: of both sides the smaller, for ramps and bursts."""
-    reach = np.maximum(end - begin, RECORD.min_due / max(trace.rate, TINY))
-    left = np.maximum(np.concatenate(([0.0], end[:-1])), begin - reach)
-    right = np.minimum(np.concatenate((begin[1:], [trace.span])), end + reach)
-    sides = []
-    for a, b in ((left, begin), (end, right)):
-        speed = trace.sends_within(a, b) / np.maximum(b - a, TINY)
-        sides.append(np.where((b - a) * trace.rate >= RECORD.min_due / 4, speed, np.nan))
-    return np.asarray(np.nan_to_num(np.fmin(*sides), nan=trace.rate))
 
 
 def _outside(every: tuple[Floats, Floats], low: Floats, high: Floats, reach: float) -> Flags:
