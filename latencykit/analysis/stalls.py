@@ -572,7 +572,7 @@ class LogStallRules:
     hole_mean_gaps: float = 5.0
     hole_medians: float = 5.0
     # that the replies lack, in standard deviations of the counts
-    hole_deviations: float = 4.0
+    hole_deviations: float = 2.5
     # of the usual length of an interval: one that is longer by that ended late
     stretch_share: float = 0.2
     # of the usual requests: fewer were answered while the server was stopped
