@@ -40,7 +40,7 @@ Target = int | str
 _PATIENCE = 5.0  # seconds for a watchdog to answer
 _GRACE = 1.5  # seconds after which the second watchdog ends a freeze; it may begin a second late
 LONGEST = 600.0
-"""No freeze is longer than this, seconds."""
+"""No freeze and no run is longer than this, seconds."""
 
 
 class Freezer:

@@ -31,7 +31,7 @@ from latencykit.core.repr_html import listing_html
 from latencykit.core.run import Note
 from latencykit.core.summary import Summary
 from latencykit.ctrlz.client import PORTS, loopback
-from latencykit.ctrlz.freeze import Freezer, stat_of
+from latencykit.ctrlz.freeze import LONGEST, Freezer, stat_of
 from latencykit.ctrlz.guard import Guarded
 from latencykit.ctrlz.server import BACKLOG
 from latencykit.ctrlz.targets import (
@@ -226,9 +226,6 @@ def read_output(
 
 # ------------------------------------------------------------
 # The parameters of a Ctrl+Z test, checked.
-
-LONGEST = 600.0
-"""No run is longer than this, seconds."""
 
 
 @record()

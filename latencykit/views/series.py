@@ -314,7 +314,11 @@ def _add_means(
 ) -> tuple[str, ...]:
     """Add trimmed statistics, and ranges of what the buckets leave open; return a note on these."""
     ranges = _ranges(counted, ("max", "mean") if brief else ("min", "max", "mean", "std"))
-    trimmed = _trimmed(counted, (*(("tm99",) if brief else TRIMMED), *trims))
+    known = {spec: counted.trimmed(spec) for spec in (*(("tm99",) if brief else TRIMMED), *trims)}
+    trimmed = {
+        spec: record_from(TrimmedRecord, mean, value=number(mean.value) if mean.resolved else None)
+        for spec, mean in known.items()
+    }
     means = {spec: trimmed[spec]["value"] for spec in TRIMMED if spec in trimmed}
     record |= {"ranges": ranges, "trimmed_means": means, "trimmed": trimmed}
     # A mean that the buckets leave open is unknown, not its bound.
@@ -352,15 +356,6 @@ def _ranges(counted: Histogram, statistics: Iterable[Statistic]) -> dict[Statist
         name: {"low": number(low), "high": number(high)}
         for name, (low, high) in ends.items()
         if not is_resolved(low, high)
-    }
-
-
-def _trimmed(counted: Histogram, specs: Iterable[str]) -> dict[str, TrimmedRecord]:
-    """Trimmed statistics by their specification, with bounds and meaning."""
-    means = {spec: counted.trimmed(spec) for spec in specs}
-    return {
-        spec: record_from(TrimmedRecord, mean, value=number(mean.value) if mean.resolved else None)
-        for spec, mean in means.items()
     }
 
 
