@@ -463,6 +463,17 @@ def _on_off(rng: Rng) -> World:
     return World(at, end - at, at.size / 30, 30.0)
 
 
+def _bursts(rng: Rng) -> World:
+    """Traffic comes for 1 to 3 s of every 4 to 10; one request in a thousand is slow, or the server stops."""
+    speed, duration, every = float(rng.uniform(60, 400)), 60.0, float(rng.uniform(4, 10))
+    at = arrivals(rng, speed, duration)
+    at = at[at % every < float(rng.uniform(1, 3))]
+    slow, work = rng.random(at.size) < 1e-3, any_service(rng)(rng, at.size)
+    stopped = _one(0.5, 4)(rng) if rng.random() < 0.5 else []
+    end = no_queue(at, np.where(slow & (not stopped), rng.uniform(0.5, 4, at.size), work), stopped)
+    return World(at, end - at, at.size / duration, duration)
+
+
 def _warm_up(rng: Rng) -> World:
     world, long = _plain(rng), float(rng.uniform(1, 6))
     return World(world.start, world.took + 0.8 * np.exp(-world.start * 4 / long), world.rate, 30.0)
@@ -537,6 +548,7 @@ HONEST: dict[str, Callable[[Rng], World]] = {
     "taken out by a balancer": _balancer,
     "autoscaling ramp": _scaling,
     "on and off": _on_off,
+    "bursts": _bursts,
     "warm-up": _warm_up,
     "cron batches": _cron,
     "rate limit": _limited,
