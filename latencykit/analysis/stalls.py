@@ -618,14 +618,10 @@ class HoleRules:
     min_quiet_share: float = 0.1
     # of what a hole lacks: with as little left, a burst made up for it
     max_rest: float = 0.5
-    # sums elsewhere in the run that show how much they vary
-    min_sums: int = 6
     # whose bursts are looked for, the longest first: for time
     max_holes: int = 200
     # rounds, in which the rate outside stalls and bursts settles
     turns: int = 3
-    # root mean square over the deviation of a normal distribution: more is not chance
-    normal_tail: float = 1.5
 
 
 HOLE = HoleRules()
@@ -861,22 +857,13 @@ def _holes(
             rest = np.abs(total[last[k] : after[k] + 1] - total[first[k]])
             if rest.min() < HOLE.max_rest * abs(total[last[k]] - total[first[k]]):
                 best[k] += int(rest.argmin())
-    loud = np.concatenate(([0], np.cumsum(~quiet)))
     away = np.abs(rows.count[quiet] - median(rows.count[quiet])) if quiet.any() else np.zeros(1)
     one = max(MAD * float(median(away)), LOG.min_deviation)
 
     def noise(widths: Ints) -> Floats:
-        """Standard deviation of sums over as many intervals, anywhere in quiet times."""
-        found = {}
-        for width in set(widths.tolist()):
-            sums = (total[width:] - total[:-width])[loud[width:] == loud[:-width]]
-            deviation = one * math.sqrt(width)
-            if sums.size >= HOLE.min_sums:
-                deviation = MAD * float(median(np.abs(sums - median(sums))))
-                deviation = max(deviation, float(np.sqrt(np.mean(sums**2))) / HOLE.normal_tail)
-            deviation *= math.sqrt(1 + width / max(int(quiet.sum()), 1))
-            found[width] = max(deviation, LOG.min_deviation)
-        return np.array([found[width] for width in widths.tolist()])
+        """Standard deviation of sums over as many intervals, and of what is usual for them."""
+        deviation = one * np.sqrt(widths * (1 + widths / max(int(quiet.sum()), 1)))
+        return np.asarray(np.maximum(deviation, LOG.min_deviation))
 
     rate = float(rows.count[quiet].sum() / max(rows.length[quiet].sum(), TINY))
     return Holes(
