@@ -72,8 +72,6 @@ class VerdictRules:
     min_missing: float = 5.0
     # requests due in stalls, to say that all of them are recorded
     min_due: float = 20.0
-    # requests due while slow ones ran, for a loop that sends in batches to show that it waited
-    min_sent_on: float = 50.0
     # of the mean or a percentile: a smaller change is immaterial
     min_ratio: float = 1.1
     # up to that percentile: beyond, few requests decide
@@ -174,7 +172,7 @@ def diagnose(
     sent_on = facts.trace is not None and not (shown or facts.at_full_speed)
     if sent_on and left is not None:
         due, sent = float(left.due.sum()), float(left.sent.sum())
-        sent_on = due >= VERDICT.min_sent_on and sent >= BOUND.went_on_share * due
+        sent_on = due >= VERDICT.min_due and sent >= BOUND.went_on_share * due
     refused = {"failed-in-stalls", "contradicts-itself"} & set(findings)
     if (
         decidable

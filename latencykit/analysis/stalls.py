@@ -419,7 +419,7 @@ def _stalls_of_trace(trace: Trace) -> Stalls:
         return Stalls.none()
     begin, end, notes = _gaps(trace)
     left, right = _partial_stalls(trace, begin, end)
-    before = np.concatenate(([-np.inf], end))[np.searchsorted(end, left, "right")]
+    before = np.concatenate(([-np.inf], end))[np.searchsorted(begin, left, "right")]
     own = left - before > TRACE.backlog_share * (
         right - left
     )  # else the backlog of the stall before
