@@ -453,7 +453,7 @@ def test_the_backlog_of_a_stall_is_not_a_part_of_it():
     for k, at in enumerate(due):
         begin = max(at, free[k % 2])
         begin += 13e9 - begin if 7e9 <= begin < 13e9 else 0.0
-        end[k] = free[k % 2] = begin + 1.3e6 * rng.lognormal(0, 0.1)
+        end[k] = free[k % 2] = begin + 2e6 * rng.lognormal(0, 0.1)
     found = lk.diagnose(lk.Samples(start=due, duration=end - due))
     assert (found.verdict, found.sure) == ("clean", True)
     assert found.detected_stalls.end == pytest.approx([13.0], abs=0.01)
