@@ -154,8 +154,7 @@ class SeriesRecord(TypedDict):
     """Trimmed statistics by specification."""
     highest_supported_percentile: float | None
     supported_up_to: float | None
-    """The highest percentile that the independent events support, whatever the buckets."""
-    """The independent events that the tail is based on."""
+    """The highest percentile that the run supports, whatever the buckets."""
     incident: IncidentRecord | None
     findings: list[str]
     """What was omitted, else the incident, else modes; signs that numbers may mislead: drift,

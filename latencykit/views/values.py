@@ -42,7 +42,7 @@ class PercentileRecord(TypedDict):
     resolved: bool
     """False where the edges of the bucket differ by more than a tenth."""
     supported: bool | None
-    """Whether enough independent events lie above the percentile to bound it; null is unknown."""
+    """Whether the run shows the percentile within a quarter; null is unknown."""
     events: int | None
     """Independent events above the percentile, where requests depend on each other."""
     cause: str | None
