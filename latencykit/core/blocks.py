@@ -269,11 +269,11 @@ class TagPart:
         self._held = []
         while self._tags:
             wanted = np.flatnonzero((self._code >= tag) & (self._code < tag + self._tags))
-            of_layout: dict[tuple[type[Block], Buckets], list[Block]] = {}
+            of_layout: dict[Buckets, list[Block]] = {}
             size = 0
             for block in self._part.blocks(wanted):
-                of_layout.setdefault((type(block), block.buckets), []).append(block.kept())
-                size += of_layout[type(block), block.buckets][-1].nbytes
+                of_layout.setdefault(block.buckets, []).append(block.kept())
+                size += of_layout[block.buckets][-1].nbytes
                 if size > _TAG_BYTES:
                     break
             else:

@@ -450,23 +450,20 @@ class HistogramLog(HistogramBacked, Value):
             if not mine.size:
                 continue
 
-            def decoded(
+            def numbered(
                 blocks: Iterable[Block], wanted: Ints = wanted, mine: Ints = mine
             ) -> list[Block]:
-                own = [
+                return [
                     block.numbered(mine[np.searchsorted(wanted, block.rows)]) for block in blocks
                 ]
-                for block in own:
-                    _ = block.counts
-                return own
 
             threaded: Any = part  # see `ThreadedPart`
             threads = threaded.threads(wanted) if hasattr(part, "threads") else 1
             if threads > 1:
-                yield from threaded.iter_blocks_parallel(wanted, decoded, threads)
+                yield from threaded.iter_blocks_parallel(wanted, numbered, threads)
             else:
                 for block in part.blocks(wanted):
-                    yield from decoded([block])
+                    yield from numbered([block])
 
     def _pass(self, request: Request, *folds: Fold) -> tuple[LogCache, Ints] | None:
         """Scan, and return the cache and the rows of this log in it; None where nothing is kept."""

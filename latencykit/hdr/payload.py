@@ -410,27 +410,6 @@ class Payloads(Sequence[Payload]):
         layouts = [payload.layout for payload in payloads]
         return cls(layouts, b"".join(bodies), ends - sizes, ends)
 
-    @classmethod
-    def joined(cls, several: Sequence[Payloads]) -> Payloads:
-        """Return all of them as one; bytes that some share are taken once."""
-        shared = {id(payloads.data): payloads.data for payloads in several}
-        ends = np.cumsum([len(data) for data in shared.values()]).tolist()
-        offset = dict(zip(shared, [0, *ends], strict=False))
-        begins, until = (
-            np.concatenate([getattr(one, name) + offset[id(one.data)] for one in several])
-            for name in ("begins", "ends")
-        )
-        kinds = [kind for one in several for kind in one.layouts]
-        if len(set(kinds)) > 1:
-            kinds = [
-                kind
-                for one in several
-                for kind in (one.layouts * len(one) if len(one.layouts) == 1 else one.layouts)
-            ]
-        else:
-            kinds = kinds[:1]
-        return cls(kinds, b"".join(shared.values()), begins, until)
-
     @property
     def sizes(self) -> Ints:
         """Bytes of each body."""

@@ -44,8 +44,14 @@ from latencykit.errors import (
     PayloadError,
     RowError,
 )
-from latencykit.hdr.encoded import EncodedBlock
-from latencykit.hdr.payload import Payload, Payloads, between, open_between, open_payload
+from latencykit.hdr.payload import (
+    Payload,
+    Payloads,
+    between,
+    decode_rows,
+    open_between,
+    open_payload,
+)
 from latencykit.io.files import HEADER, FileRange, is_url, size_of, source_of
 from latencykit.io.source import (
     HEAD_SIZE,
@@ -321,7 +327,7 @@ AT_ONCE = 8 << 20
 TOGETHER = 1024
 """Rows that are opened together at most."""
 KEEP = 6 << 20
-"""A log keeps inflated payloads of less memory than this; others are inflated for every pass."""
+"""A log keeps its intervals if they take less memory; others are decoded for every pass."""
 
 
 def blocks_of_payloads(
@@ -339,13 +345,15 @@ def blocks_of_payloads(
     # after a payload that crosses a bound, be it the first
     last = (np.diff(chunk, prepend=0).nonzero()[0] + 1).tolist()
     for begin, end in pairwise(dict.fromkeys([0, *last, len(payloads)])):
-        some = payloads[begin:end]
-        block = EncodedBlock(rows[begin:end], some, refuse)
+        some, entries = payloads[begin:end], None
+        while entries is None:
+            try:
+                entries = decode_rows(some)
+            except RowError as bad:
+                refuse(int(rows[begin + bad.row]), str(bad))
+                some.ends[bad.row] = some.begins[bad.row]  # where that returns: an empty interval
         kinds = [layout.buckets for layout in some.layouts]
-        if kinds.count(kinds[0]) == len(kinds):
-            yield block
-        else:
-            yield from blocks_by_layout(block.rows, block.indptr, block.index, block.counts, kinds)
+        yield from blocks_by_layout(rows[begin:end], *entries, kinds)
 
 
 @dataclass
@@ -378,7 +386,7 @@ class HlogPart:
 
     @property
     def in_memory(self) -> bool:
-        """Whether the payloads are at hand, inflated."""
+        """Whether the intervals are at hand, decoded."""
         return self._kept is not None
 
     def refuse(self, row: int, reason: str) -> None:
@@ -902,8 +910,8 @@ class _Scan:
             if self.kept_bytes > KEEP:
                 continue
             self.highest.append((block.rows, np.where(top < 0, 0.0, block.buckets.high(top))))
-            self.kept_bytes += block.nbytes
             self.blocks.append(block.kept())
+            self.kept_bytes += self.blocks[-1].nbytes
             # What is kept grows as the file does: of a log that will be too large in the end no
             # more is inflated twice.
             if self.kept_bytes * max(1.0, 0.8 * self.source.size / max(self.offset, 1)) > KEEP:
