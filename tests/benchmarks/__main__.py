@@ -26,7 +26,6 @@ import click
 from tests.benchmarks import peers, samples_speed, scaling
 from tests.benchmarks.corpora import table_paths
 from tests.benchmarks.processes import Cost, measure, python
-from tests.benchmarks.targets import FLOOR, SERIES, SUM, Found, table_of_targets
 
 ROOT = Path(__file__).parents[2]
 SMALL = ROOT / "data" / "ctrlz-uncorrected.hlog"
@@ -64,6 +63,8 @@ for line in open(sys.argv[1], "rb", 1 << 17):
     if line[0] not in b'#"':
         size += len(decompress(b64decode(line[line.rindex(b",") + 1 :].rstrip())[8:]))
 """
+SUM, SERIES = "latencykit, sum", "latencykit, sum and series"
+FLOOR = "pybase64 and isal"
 API = {
     SUM: READ + TOTAL,
     SERIES: READ + scaling.SERIES + TOTAL,
@@ -131,7 +132,7 @@ def show(title: str, costs: dict[str, Cost], base: str) -> None:
     sys.stdout.flush()
 
 
-def logs(folder: Path, names: list[str], rounds: int, found: Found) -> None:
+def logs(folder: Path, names: list[str], rounds: int) -> None:
     """Reading a log: ours with and without the kernel, the peers, and base64 and inflate alone."""
     others, missing = peers.build(folder / "peers")
     for line in missing:
@@ -143,11 +144,10 @@ def logs(folder: Path, names: list[str], rounds: int, found: Found) -> None:
         jobs["latencykit without kernel, sum and series"] = python(bare + API[SERIES], path)
         jobs |= {peer: [*command, str(path)] for peer, command in others.items()}
         costs = measure(jobs, 1 if name == "b" else rounds)
-        found |= {(name[0], job): cost.cpu for job, cost in costs.items()}
         show(f"Log {name}, {path.stat().st_size / 1e6:.0f} MB", costs, SERIES)
 
 
-def commands(folder: Path, names: list[str], rounds: int, found: Found) -> None:
+def commands(folder: Path, names: list[str], rounds: int) -> None:
     """Whole commands beside the same job through the API."""
     for name in names:
         path = corpus(folder, name)
@@ -156,14 +156,10 @@ def commands(folder: Path, names: list[str], rounds: int, found: Found) -> None:
             filled = [word.format(out=folder / "out") for word in words]
             jobs[job] = [*OWN, filled[0], str(path), *filled[1:]]
         costs = measure(jobs, 1 if name == "b" else rounds)
-        found |= {(name[0], job): cost.cpu for job, cost in costs.items()}
-        found["peak", name[0]] = costs[
-            "report" if name[0] == "d" else "summary --interval 1s --format json"
-        ].peak
         show(f"Commands on {name}", costs, SERIES)
 
 
-def cores(folder: Path, name: str, rounds: int, found: Found) -> None:
+def cores(folder: Path, name: str, rounds: int) -> None:
     """Whole commands on one log by one, two and four threads, and the peers, which have one."""
     path = corpus(folder, name)
     usable = os.cpu_count() or 1
@@ -190,13 +186,9 @@ def cores(folder: Path, name: str, rounds: int, found: Found) -> None:
             f"| {job} | {cost.wall:.2f} | {ratios[0]:.2f} | {cost.cpu:.2f} | {ratios[1]:.2f} "
             f"| {cost.peak:.0f} |", flush=True,
         )  # fmt: skip
-        if job.endswith(", 2"):
-            found["cores", job[:-3]] = ratios[0]
-            found["cores", f"{job[:-3]} CPU"] = ratios[1]
-    found["peak", "summary"] = costs["summary, 1"].peak
 
 
-def many_tags(folder: Path, names: list[str], found: Found) -> None:
+def many_tags(folder: Path, names: list[str]) -> None:
     """Commands on logs of very many tags."""
     by_tag = [*PRINTING["check"], "--by", "tag"]
     jobs = {**PRINTING, "fanout": ["fanout"], "check --by tag": by_tag}
@@ -208,11 +200,10 @@ def many_tags(folder: Path, names: list[str], found: Found) -> None:
         chosen = ("summary", *chosen, "summary --format json")
         chosen = chosen if name == names[0] else ("summary",)
         costs = measure({job: [*OWN, jobs[job][0], str(path), *jobs[job][1:]] for job in chosen}, 1)
-        found["tags", name] = costs["summary"].cpu
         show(f"{name}, {path.stat().st_size / 1e6:.0f} MB", costs, "summary")
 
 
-def start(folder: Path, rounds: int, found: Found) -> None:
+def start(folder: Path, rounds: int) -> None:
     """Small commands beside the imports that they cannot do without."""
     figure = "from matplotlib.figure import Figure; from matplotlib.backends.backend_agg import "
     jobs = {
@@ -224,11 +215,10 @@ def start(folder: Path, rounds: int, found: Found) -> None:
         "chart": [*OWN, "chart", str(SMALL), "-o", str(folder / "small.png")],
     }
     costs = measure(jobs, 2 * rounds + 1)
-    found |= {("start", job): cost.cpu for job, cost in costs.items()}
     show("Start", costs, "numpy")
 
 
-def files(folder: Path, count: int, rounds: int, found: Found) -> None:
+def files(folder: Path, count: int, rounds: int) -> None:
     """Many small logs: the default against one job."""
     place = folder / f"many-{count}"
     if not place.exists():
@@ -238,8 +228,6 @@ def files(folder: Path, count: int, rounds: int, found: Found) -> None:
             (place / f"{number:05}.hlog").write_bytes(small)
     merge = [*OWN, "summary", f"{place}/*.hlog", "--merge"]
     costs = measure({"default": merge, "--jobs 1": [*merge, "--jobs", "1"]}, rounds)
-    found["files", "jobs"] = costs["default"].wall / costs["--jobs 1"].wall
-    found["files", "each"] = 1e3 * costs["--jobs 1"].cpu / count
     show(f"{count:,} small logs, summary --merge", costs, "--jobs 1")
 
 
@@ -266,7 +254,7 @@ print(json.dumps({"first": first, "kept": kept, "later": {n: timed(q) for n, q i
 """
 
 
-def notebook(folder: Path, name: str, found: Found) -> None:
+def notebook(folder: Path, name: str) -> None:
     """Questions about one log in one process: the first, and those after it."""
     import json
 
@@ -280,28 +268,20 @@ def notebook(folder: Path, name: str, found: Found) -> None:
     for question, taken in record["later"].items():
         print(f"| `{question}` | {taken:,.1f} |")
     print(f"\n{record['kept']:.0f} MB are kept for them.", flush=True)
-    found["notebook", "kept"] = record["kept"]
-    found["notebook", "later"] = max(
-        taken for question, taken in record["later"].items() if "plot" not in question
-    )
 
 
-def parquet(folder: Path, name: str, rounds: int, found: Found) -> None:
+def parquet(folder: Path, name: str, rounds: int) -> None:
     """The size of a log as Parquet, and the time to write it."""
     path, out = corpus(folder, name), folder / "out.parquet"
     jobs = {SERIES: python(API[SERIES], path), "convert": [*OWN, "convert", str(path), str(out)]}
     costs = measure(jobs, rounds)
-    found["parquet", "size"] = out.stat().st_size / 1e6
     show(f"{name} as Parquet: {out.stat().st_size / 1e6:.0f} MB", costs, SERIES)
 
 
-def raw(folder: Path, size: int, rounds: int, found: Found) -> None:
+def raw(folder: Path, size: int, rounds: int) -> None:
     """Percentiles of raw samples beside libraries and sketches."""
     measured = samples_speed.measure(samples_speed.made(folder, size), size, rounds)
     print(f"\n### Raw samples\n\n{samples_speed.table(measured)}", flush=True)
-    ours = measured[samples_speed.OURS].cpu
-    found["raw", "floor"] = ours / measured[samples_speed.SUM].cpu
-    found["raw", "numpy"] = measured[samples_speed.NUMPY].cpu / ours
 
 
 ARROW = {
@@ -311,7 +291,7 @@ ARROW = {
 }
 
 
-def tables(folder: Path, rows: int, rounds: int, found: Found) -> None:
+def tables(folder: Path, rows: int, rounds: int) -> None:
     """Tables of requests, beside pyarrow's bare reader of the same file on the same cores."""
     print(f"\n### {rows:,} requests as tables\n")
     print("| summary of | CPU s | × pyarrow's reader | wall s | × | peak MB | pyarrow's |")
@@ -329,7 +309,6 @@ def tables(folder: Path, rows: int, rounds: int, found: Found) -> None:
             f"| {name} | {ours.cpu:.2f} | {ratios[0]:.2f} | {ours.wall:.2f} | {ratios[1]:.2f} "
             f"| {ours.peak:.0f} | {bare.peak:.0f} |", flush=True,
         )  # fmt: skip
-        found["tables", name] = ratios[0]
 
 
 RECORDER = """
@@ -350,7 +329,7 @@ print(json.dumps({name: sorted(one[name] for one in rounds)[1] for name in round
 """
 
 
-def recorder(calls: int, found: Found) -> None:
+def recorder(calls: int) -> None:
     """Nanoseconds per recorded value."""
     import json
 
@@ -359,12 +338,9 @@ def recorder(calls: int, found: Found) -> None:
     print("\n### Recording\n\n| call | ns |\n|---|--:|")
     for name, taken in each.items():
         print(f"| `{name}` | {taken:.0f} |")
-    found["recorder", "record"] = each["Recorder.record"] / each["PyPI record_value"]
 
 
-def growth(
-    folder: Path, sizes: tuple[int, ...], sample_sizes: tuple[int, ...], found: Found
-) -> None:
+def growth(folder: Path, sizes: tuple[int, ...], sample_sizes: tuple[int, ...]) -> None:
     """How cost grows with intervals, for every command, and with samples."""
     print("\n### Growth: processor seconds and exponent\n")
     jobs = {**PRINTING, **WRITING}
@@ -387,7 +363,6 @@ def growth(
     ]
     print(f"| exponent | {' | '.join(f'{one:.2f}' for one in exponents)} |")
     print(f"\nThe first row, {low:,} intervals, is taken as start-up.\n")
-    found["growth", "worst"] = max(exponents)
     print(scaling.table("samples", "ns", scaling.samples(folder, sample_sizes)), flush=True)
 
 
@@ -404,7 +379,6 @@ def main(*, quick: bool, only: str, folder: Path | None, rounds: int, corpora: s
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     compiling = [sys.executable, "-m", "compileall", "-q", str(ROOT / "latencykit")]
     subprocess.run(compiling, check=True)
-    found: Found = {}
     with tempfile.TemporaryDirectory() as temporary:
         place = (folder or Path(temporary)).resolve()
         place.mkdir(parents=True, exist_ok=True)
@@ -412,29 +386,26 @@ def main(*, quick: bool, only: str, folder: Path | None, rounds: int, corpora: s
         a, b, d, e = ("a-300", "a-600", "d-20", "e-3000") if quick else ("a", "b", "d", "e")
         every = [a, d, e] if quick else corpora.split(",")
         sections = {
-            "logs": lambda: logs(place, every, rounds, found),
-            "commands": lambda: commands(place, every, rounds, found),
-            "cores": lambda: cores(place, b, rounds, found),
-            "tags": lambda: many_tags(place, ["t-300"] if quick else ["t", "t-100000"], found),
-            "start": lambda: start(place, rounds, found),
-            "files": lambda: files(place, 300 if quick else 10_000, 1, found),
-            "notebook": lambda: notebook(place, b, found),
-            "parquet": lambda: parquet(place, a, 1, found),
-            "tables": lambda: tables(place, 100_000 if quick else 10**7, rounds, found),
-            "raw": lambda: raw(place, 2_000_000 if quick else 20_000_000, rounds, found),
-            "recorder": lambda: recorder(20_000 if quick else 500_000, found),
+            "logs": lambda: logs(place, every, rounds),
+            "commands": lambda: commands(place, every, rounds),
+            "cores": lambda: cores(place, b, rounds),
+            "tags": lambda: many_tags(place, ["t-300"] if quick else ["t", "t-100000"]),
+            "start": lambda: start(place, rounds),
+            "files": lambda: files(place, 300 if quick else 10_000, 1),
+            "notebook": lambda: notebook(place, b),
+            "parquet": lambda: parquet(place, a, 1),
+            "tables": lambda: tables(place, 100_000 if quick else 10**7, rounds),
+            "raw": lambda: raw(place, 2_000_000 if quick else 20_000_000, rounds),
+            "recorder": lambda: recorder(20_000 if quick else 500_000),
             "growth": lambda: growth(
                 place,
                 (100, 1_000, 5_000) if quick else (100, 10_000, 100_000, 1_000_000),
                 (10**6, 10**7) if quick else (10**6, 10**7, 10**8, 10**9),
-                found,
             ),
         }
         for name, section in sections.items():
             if name in chosen:
                 section()
-    if not quick:
-        print(f"\n### Aims\n\n{table_of_targets(found)}")
 
 
 if __name__ == "__main__":

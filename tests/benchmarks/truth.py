@@ -11,7 +11,7 @@ tables, ``--quick`` takes few runs of short logs.
 * load: brackets of an M/M/1 queue's capacity
 * diagnosis: omission, see `tests.benchmarks.truth_diagnosis`
 * events: what coincides with stalls, see `tests.benchmarks.truth_events`
-* uncertainty: percentiles shown plain, several runs compared, limits at 120 s, see `tests.benchmarks.truth_uncertainty`
+* uncertainty: percentiles shown plain, several runs compared, see `tests.benchmarks.truth_uncertainty`
 * explain: planted causes of slow requests, and worlds without, see `tests.benchmarks.truth_explain`
 """
 
@@ -405,7 +405,7 @@ def answers(name: str) -> Callable[[bool], str]:
 
 
 TABLES: dict[str, Callable[[bool], str]] = {
-    **{name: answers(name) for name in ("check", "compare", "support")},
+    **{name: answers(name) for name in ("check", "compare")},
     "coverage": coverage, "verdicts": verdicts, "pairs": pairs, "changes": changes, "load": load,
     "diagnosis": diagnosis, "events": events, "explain": explain, "uncertainty": uncertainty,
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""How often `check`, `compare` and the marks of percentiles are definite, and how often wrong.
+"""How often `check` and `compare` are definite, and how often wrong.
 
 Each run is asked in all the forms that tools keep of it: samples, a log of seconds, a histogram,
 and a table of percentiles as load generators print it. Seeds below a thousand chose the rules'
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 SEED = 5000
 PRINTED = (50.0, 75.0, 90.0, 95.0, 99.0)
 FACTORS = (0.5, 0.8, 0.95, 1.05, 1.25, 2.0)
-MARKED = (50.0, 75.0, 90.0, 95.0)
 
 WORLDS: dict[str, World] = {
     "i.i.d.": World(rate=100.0),
@@ -102,7 +101,7 @@ def checked(asked: tuple[str, float, int]) -> dict[str, np.ndarray]:
 def check(quick: bool, in_parallel: Callable[..., list[Any]], markdown: Callable[..., str]) -> str:
     """Return how often the outcome of a p99 is definite, sure, and sure but wrong."""
     runs = 10 if quick else 50
-    asked = [(name, duration, runs) for name in WORLDS for duration in (60.0, 300.0)]
+    asked = [(name, duration, runs) for name in WORLDS for duration in (60.0, 120.0, 300.0)]
     rows = []
     for (name, duration, _), found in zip(asked, in_parallel(checked, asked), strict=True):
         for form, numbers in found.items():
@@ -167,38 +166,3 @@ def compare(
         f"compare, one run of 300 s per side: a change is stated, % of {runs} (× at run noise 10 %)"
     )
     return markdown(title, header, rows)
-
-
-def marked(asked: tuple[float, float, float, int]) -> tuple[list[float], list[float]]:
-    """Return how often percentiles are plain, and how often plain and off by more than a quarter."""
-    each, rate, duration, number = asked
-    world = AR(rate=rate, time=-1 / math.log(each), spread=0.3)
-    truth = np.array([world.percentile(p) for p in MARKED]) * 1e9
-    plain, off = np.zeros(len(MARKED)), np.zeros(len(MARKED))
-    for k in range(number):
-        log = drawn(world, [SEED + k, int(duration), int(rate)], duration).to_log("1s")
-        rows, _ = log.evidence().rows(MARKED, events=False)
-        shown = np.array([row.supported for row in rows])
-        value = np.array([row.value for row in rows])
-        plain += shown
-        off += shown & (np.abs(value / truth - 1) > 0.25)
-    return (100 * plain / number).tolist(), (100 * off / number).tolist()
-
-
-def support(
-    quick: bool, in_parallel: Callable[..., list[Any]], markdown: Callable[..., str]
-) -> str:
-    """Return how often percentiles of logs are shown plain, and how often that is wrong."""
-    runs = 10 if quick else 50
-    asked = [
-        (each, rate, duration, runs)
-        for each in (0.3, 0.6) for rate in (100.0, 1000.0) for duration in (60.0, 300.0)
-    ]  # fmt: skip
-    rows = []
-    for (each, rate, duration, _), (plain, off) in zip(
-        asked, in_parallel(marked, asked), strict=True
-    ):
-        cells = (f"{one:.0f} ({two:.0f})" for one, two in zip(plain, off, strict=True))
-        rows.append([f"AR({each})", f"{rate:,.0f}/s", f"{duration:.0f} s", *cells])
-    title = f"Percentiles of logs shown plain (and off by more than a quarter), % of {runs}"
-    return markdown(title, ["traffic", "rate", "length", *(f"p{p:g}" for p in MARKED)], rows)

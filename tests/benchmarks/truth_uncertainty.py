@@ -1,4 +1,4 @@
-"""Whether percentiles, comparisons, limits and causes are stated where they are known, and only there.
+"""Whether percentiles, comparisons and causes are stated where they are known, and only there.
 
 ``python -m tests.benchmarks.truth --only uncertainty`` prints the tables; ``--seed`` draws other
 worlds, ``--quick`` few of them. Each table has both sides: what is withheld though it is known, and
@@ -89,7 +89,7 @@ def plain_cell(asked: tuple[str, int, int]) -> list[int]:
     for k in range(runs):
         samples = run_of(*draw(np.random.default_rng([seed, 2, k])))
         for data in (samples, samples.to_log("1s")):
-            rows, _ = data.evidence().rows(PERCENTILES, events=False)
+            rows, _ = data.evidence().rows(PERCENTILES)
             above = len(samples) * (1 - np.array(PERCENTILES) / 100)
             known = np.array([row.supported for row in rows]) & (above >= LEAST)
             off = np.zeros(known.size, bool)
@@ -135,21 +135,6 @@ def compared_cell(asked: tuple[str, str, int, int, int]) -> float:
         wanted = ("worse", "mixed") if change != "A/A" else ("better", "worse", "mixed")
         stated += verdict in wanted
     return 100 * stated / number
-
-
-def limit_cell(asked: tuple[str, int, int]) -> tuple[float, float]:
-    """Return how often a p99 is surely within twice its value at 120 s, and sure but wrong."""
-    name, seed, number = asked
-    world, right, wrong = RUNS[name], 0, 0
-    truth = world.percentile(99.0) * 1e9
-    for k in range(number):
-        log = run_of(*world.run(np.random.default_rng([seed, k, 3]), 120.0)).to_log("1s")
-        for factor in (0.5, 0.8, 0.95, 1.05, 1.25, 2.0):
-            (row,) = lk.SLO.parse(f"p99={factor * truth:.0f}ns").check(log)
-            correct = row.outcome == ("met" if factor > 1 else "missed")
-            right += factor == 2.0 and row.sure and correct
-            wrong += row.sure and not correct
-    return 100 * right / number, 100 * wrong / (6 * number)
 
 
 def deployed(seed: int, factor: float) -> bool:
@@ -227,18 +212,6 @@ def tables(
         markdown(
             "Several runs of 60 s per side, 3 % run noise: a change is stated, %",
             ["traffic", "runs", *CHANGES],
-            rows,
-        )
-    )
-    limits = in_parallel(limit_cell, [(name, seed, runs) for name in RUNS])
-    rows = [
-        [name, f"{sure:.0f}", f"{wrong:.1f}"]
-        for name, (sure, wrong) in zip(RUNS, limits, strict=True)
-    ]
-    made.append(
-        markdown(
-            "check of p99 at 120 s, %",
-            ["traffic", "surely met at twice the value", "sure and wrong"],
             rows,
         )
     )
