@@ -164,27 +164,3 @@ API int64_t lk_values(const void *values, int64_t n, int64_t whole, double facto
     }
     return i;
 }
-
-/* The recorder's count: rows[n * 5] of start, end, due (-1: none), outcome, tag. Counts the service
-   times of good rows of one tag that end in [begin, until), in steps of 1 ns and buckets of half + 1
-   bits, and writes into kept[n * 2] when they ended after `begin` and how long they took. Returns how
-   many it took before the first that is not so, or that does not fit into the table or 32 bits. */
-API int64_t lk_measured(const int64_t *rows, int64_t n, int64_t begin, int64_t until, int64_t tag,
-                        int64_t half, int64_t *total, int64_t width, uint32_t *kept)
-{
-    if (half < 0 || half > 40 || width < 0) return 0;
-    for (int64_t i = 0; i < n; i++, rows += 5) {
-        int64_t start = rows[0], end = rows[1];
-        uint64_t value = (uint64_t)end - (uint64_t)start, at;
-        uint64_t after = (uint64_t)end - (uint64_t)begin;
-        if (end < begin || end >= until || rows[2] != -1 || rows[3] || rows[4] != tag) return i;
-        if (start > end || value >> 32 || after >> 32) return i;
-        at = value;
-        if (value >> (half + 1)) at = fine_index((double)value, half) - ((uint64_t)half << half);
-        if (at >= (uint64_t)width) return i;
-        total[at]++;
-        kept[2 * i] = (uint32_t)after;
-        kept[2 * i + 1] = (uint32_t)value;
-    }
-    return n;
-}

@@ -43,7 +43,6 @@ def _load() -> ctypes.CDLL | None:
             "lk_rows": "siaaiaiaaai",
             "lk_tabulate": "aiiaaiaaiai",
             "lk_values": "aiidiai",
-            "lk_measured": "aiiiiiaia",
         }
         kinds = {
             "i": ctypes.c_int64,
@@ -153,20 +152,3 @@ def count_plain(
         _at(values), values.size, whole, factor, half, _at(table), table.size
     )
     return counted
-
-
-def count_measured(
-    rows: Ints, begin: int, until: int, tag: int, half: int, total: Ints
-) -> NDArray[np.uint32]:
-    """Count the service times of a recorder's first rows in `total`, up to the first unusual one.
-
-    Usual are rows of good requests under one tag that ended from `begin` to before `until`. Returns
-    when each of those ended, counted from `begin`, and how long it took: shape (counted, 2).
-    """
-    kept = np.empty((len(rows), 2), np.uint32)
-    if _C is None or not _plain(rows, total):
-        return kept[:0]
-    counted = _C.lk_measured(
-        _at(rows), len(rows), begin, until, tag, half, _at(total), total.size, _at(kept)
-    )
-    return kept if counted == len(rows) else kept[:counted].copy()

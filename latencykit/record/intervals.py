@@ -6,7 +6,6 @@ from typing import IO, TYPE_CHECKING
 
 import numpy as np
 
-from latencykit.core import kernel
 from latencykit.core.blocks import Block, MemoryPart
 from latencykit.core.buckets import HdrBuckets
 from latencykit.core.histogram_log import HistogramLog
@@ -17,7 +16,7 @@ from latencykit.units import parse_duration
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
     from latencykit._typing import Ints
     from latencykit.core.run import Run
@@ -55,8 +54,6 @@ class IntervalCounter:
         self.tags: list[str] = [""]
         self._done = 0  # ns from the start up to which intervals were given away
         self._pending: list[tuple[Ints, Ints]] = []
-        self._running = (0, 0)  # interval and tag that `_table` counts
-        self._table = np.zeros(self.buckets.slots if digits <= 3 else 0, np.int64)
         self._rows: list[tuple[float, float, int, Ints, Ints]] = []
         self._stream = stream
         self._writer = None if stream is None else HlogWriter(stream, start, "ns", comments)
@@ -85,28 +82,6 @@ class IntervalCounter:
         if len(self._pending) > 1 and sum(keys.size for keys, _ in self._pending) > _FOLD_AT:
             self._pending = [self._folded()]
 
-    def add_plain(self, rows: Ints, zero: int) -> tuple[NDArray[np.uint32], int]:
-        """Count a recorder's first rows, as long as they are good, of one interval and of one tag.
-
-        Returns when each ended and how long it took (ns), and what the former counts from.
-        """
-        slot, tag = max(int(rows[0, 1]) - zero, self._done) // self.width, int(rows[0, 4])
-        if self._running != (slot, tag):
-            self._settle()
-            self._running = slot, tag
-        begin, half = zero + slot * self.width, self.buckets.half_magnitude
-        end = begin + self.width
-        return kernel.count_measured(rows, begin, end, tag, half, self._table), begin
-
-    def _settle(self) -> None:
-        """Put what the running interval has counted to the rest."""
-        index = self._table.nonzero()[0]
-        if index.size:
-            slot, tag = self._running
-            keys = (slot * MOST_TAGS + tag) * self.buckets.slots + index
-            self._pending.append((keys, self._table[index]))
-            self._table[index] = 0
-
     def advance(self, now: int) -> None:
         """Give away all intervals that are over `now` (ns from the start), empty ones too."""
         self._give(now // self.width * self.width)
@@ -114,12 +89,10 @@ class IntervalCounter:
     def finish(self, now: int) -> None:
         """Give away everything, the interval that is still running as a shorter one."""
         self.advance(now)
-        self._settle()
         if now > self._done or self._pending:  # times are written in milliseconds
             self._give(max(-(-now // _MILLISECOND), self._done // _MILLISECOND + 1) * _MILLISECOND)
 
     def _folded(self) -> tuple[Ints, Ints]:
-        self._settle()
         if not self._pending:
             return np.zeros(0, np.int64), np.zeros(0, np.int64)
         keys, counts = (np.concatenate(side) for side in zip(*self._pending, strict=True))

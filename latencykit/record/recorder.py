@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from latencykit._typing import AnyArray
     from latencykit.core.histogram import Histogram
     from latencykit.core.histogram_log import HistogramLog
 
@@ -175,19 +174,6 @@ _PROVENANCE = {
 COLUMNS = 5  # of a row: start, end, due, outcome, tag
 NO_DUE = -1
 _FULL = COLUMNS << 13  # integers that are worth counting
-_LEAST_USUAL = 64  # rows in a row that are worth a call of the compiled loop
-
-
-def _rows_of(part: tuple[AnyArray, int, int]) -> NDArray[np.int64]:
-    """Rows, from rows or from ends (after `begin`) and durations."""
-    kept, begin, tag = part
-    if kept.shape[1] == COLUMNS:
-        return kept
-    rows = np.empty((len(kept), COLUMNS), np.int64)
-    rows[:, 1], rows[:, 2:] = kept[:, 0], (NO_DUE, 0, tag)
-    rows[:, 1] += begin
-    rows[:, 0] = rows[:, 1] - kept[:, 1]
-    return rows
 
 
 class Recorder:
@@ -251,8 +237,7 @@ class Recorder:
         # What was put and not yet counted, end to end. Each change of it is one operation of the
         # interpreter, so threads that put need no lock; who takes holds `_work`.
         self._waiting: list[int] = []
-        # rows; or of usual ones end and duration
-        self._raw: list[tuple[AnyArray, int, int]] = []
+        self._raw: list[NDArray[np.int64]] = []  # rows that were counted
         self._outcomes = np.zeros(len(OUTCOMES), np.int64)
         self._kind: str | None = None
         self._ready: str | None = None  # the kind, as long as nothing speaks against measuring it
@@ -419,26 +404,16 @@ class Recorder:
             size = len(self._waiting)
             taken = np.fromiter(self._waiting[:size], np.int64, size)
             del self._waiting[:size]
-            self._count_rows(taken.reshape(-1, COLUMNS))
-
-    def _count_rows(self, rows: NDArray[np.int64]) -> None:
-        usual = _LEAST_USUAL
-        while len(rows) and usual >= _LEAST_USUAL:
-            tag = int(rows[0, 4])
-            kept, begin = self._counter.add_plain(rows, self._zero)
-            usual = len(kept)
-            self._outcomes[0] += usual
-            self._raw.append((kept, begin, tag))
-            rows = rows[usual:]
-        start, end, due, outcome, tags = rows.T
-        if start.size:
-            self._outcomes += np.bincount(outcome, minlength=len(OUTCOMES))
-            good = outcome == 0
-            value = np.maximum(end - np.where(due == NO_DUE, start, due), 0)
-            self._counter.add((end - self._zero)[good], value[good], tags[good])
-            self._raw.append((rows.copy(), 0, 0))
-        if int(self._outcomes.sum()) > self._keep:
-            self._raw.clear()
+            rows = taken.reshape(-1, COLUMNS)
+            start, end, due, outcome, tags = rows.T
+            if start.size:
+                self._outcomes += np.bincount(outcome, minlength=len(OUTCOMES))
+                good = outcome == 0
+                value = np.maximum(end - np.where(due == NO_DUE, start, due), 0)
+                self._counter.add((end - self._zero)[good], value[good], tags[good])
+                self._raw.append(rows)
+            if int(self._outcomes.sum()) > self._keep:
+                self._raw.clear()
 
     def _write(self) -> None:
         """The writer thread: write what is over once per interval, or when much has arrived."""
@@ -551,7 +526,7 @@ class Recorder:
                 f"{format_count(self._keep)}; log() and histogram() contain all; keep= keeps more"
             )
         nothing = np.zeros((0, COLUMNS), np.int64)
-        start, end, due, outcome, tag = np.concatenate([nothing, *map(_rows_of, self._raw)]).T
+        start, end, due, outcome, tag = np.concatenate([nothing, *self._raw]).T
         shift = self._epoch - self._zero
         names = np.asarray(self._counter.tags)
         return Samples(
