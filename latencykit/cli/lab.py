@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import json
 import os
@@ -17,9 +16,6 @@ from latencykit._records import record
 from latencykit.cli.options import note
 from latencykit.errors import InvalidArgumentError, MissingPackageError
 
-_RECORD = ".latencykit-lab.json"
-"""Copied files, name → digest: distinguishes a learner's changes from an older version."""
-
 
 @click.command("lab")
 @click.argument(
@@ -30,7 +26,7 @@ _RECORD = ".latencykit-lab.json"
 def command(folder: str, with_solutions: bool, no_launch: bool) -> None:
     """Copy the lessons and their data into DIR (latencykit-lab), and start JupyterLab there.
 
-    Files that you have changed in DIR are kept; unchanged lessons are brought up to date.
+    Files that are in DIR already are kept: choose another DIR for the lessons of a new version.
 
     \b
     latencykit lab
@@ -39,7 +35,7 @@ def command(folder: str, with_solutions: bool, no_launch: bool) -> None:
     copied = copy_lessons(Path(folder), with_solutions)
     note(f"{len(copied.written)} files copied, {len(copied.same)} were up to date")
     for name in copied.kept:
-        note(f"kept {name}: you have changed it")
+        note(f"kept {name}: it differs from this version's")
     click.echo(folder)
     if not no_launch:
         launch(Path(folder))
@@ -47,7 +43,7 @@ def command(folder: str, with_solutions: bool, no_launch: bool) -> None:
 
 @record()
 class Copied:
-    """Names of the files that were written, were up to date, or were changed and so kept."""
+    """Names of the files that were written, were there, or differ and so were kept."""
 
     written: tuple[str, ...]
     same: tuple[str, ...]
@@ -81,38 +77,19 @@ def lesson_files(with_solutions: bool = False) -> dict[str, Path]:
 
 
 def copy_lessons(folder: Path, with_solutions: bool = False) -> Copied:
-    """Copy the lessons and their data into a folder, which is made if need be.
-
-    A file that the learner changed is kept; one that an older version of latencykit wrote is
-    replaced.
-    """
+    """Copy the lessons and their data into a folder, made if need be; keep what is there."""
     from latencykit._files import whole
 
-    record = folder / _RECORD
-    try:
-        before: dict[str, str] = json.loads(record.read_text("utf-8")) if record.exists() else {}
-    except ValueError as error:
-        raise InvalidArgumentError(
-            f"{record}: is corrupt; remove it, and every file that differs from ours is kept"
-        ) from error
     written, same, kept = [], [], []
     for name, source in lesson_files(with_solutions).items():
         target, content = folder / name, _unanswered(name, source.read_bytes())
-        shipped = _digest(content)
-        present = _digest(target.read_bytes()) if target.exists() else None
-        if present == shipped:
-            same.append(name)
-        elif present is not None and present != before.get(name):
-            kept.append(name)
+        if target.exists():
+            (same if target.read_bytes() == content else kept).append(name)
             continue
-        else:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            with whole(target) as temporary:  # a part of a lesson would pass for a change
-                temporary.write_bytes(content)
-            written.append(name)
-        before[name] = shipped
-    with whole(record) as temporary:
-        temporary.write_text(json.dumps(before, indent=1, sort_keys=True), "utf-8")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with whole(target) as temporary:  # a part of a lesson would pass for a change
+            temporary.write_bytes(content)
+        written.append(name)
     return Copied(tuple(written), tuple(same), tuple(kept))
 
 
@@ -143,10 +120,6 @@ def _unanswered(name: str, content: bytes) -> bytes:
                 cells.append(cell | new | {"source": text.lstrip()})
     notebook["cells"] = cells
     return (json.dumps(notebook, ensure_ascii=False, indent=1) + "\n").encode()
-
-
-def _digest(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
 
 
 def launch(folder: Path) -> None:

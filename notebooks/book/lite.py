@@ -76,7 +76,6 @@ def write_lessons(site: Path, runtime: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         copy_lessons(place / "files")
-        (place / "files" / ".latencykit-lab.json").unlink()
         for path in (place / "files").rglob("*.json.gz"):  # JupyterLite takes every .json… for JSON
             path.rename(path.with_name(path.name.replace(".json", "")))
         python, packages = _locked(site / "try", runtime, place)

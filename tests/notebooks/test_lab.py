@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -51,33 +50,11 @@ def test_what_a_learner_changed_is_kept_and_the_rest_comes_back(tmp_path: Path):
     assert (tmp_path / README).read_text() == "mine"
 
 
-def test_a_lesson_of_an_older_version_is_renewed_unless_it_was_changed(tmp_path: Path):
-    for name in (README, "lessons.py"):
-        (tmp_path / name).write_text("as we once shipped it")
-    digest = lessons._digest(b"as we once shipped it")
-    (tmp_path / lessons._RECORD).write_text(json.dumps({README: digest, "lessons.py": digest}))
-    (tmp_path / "lessons.py").write_text("as we once shipped it, and mine")
-    copied = lessons.copy_lessons(tmp_path)
-    assert README in copied.written
-    assert copied.kept == ("lessons.py",)
-
-
-def test_a_file_that_was_there_before_us_is_the_learners(tmp_path: Path):
-    (tmp_path / README).write_text("my own notes")
-    assert lessons.copy_lessons(tmp_path).kept == (README,)
-
-
 def test_the_command_says_what_it_kept(tmp_path: Path, run: Callable[..., tuple[int, str, str]]):
     (tmp_path / README).write_text("my own notes")
     status, out, err = run("lab", tmp_path, "--no-launch")
     assert (status, out) == (0, f"{tmp_path}\n")
-    assert f"kept {README}: you have changed it" in err
-
-
-def test_a_corrupt_record_overwrites_nothing(tmp_path: Path):
-    (tmp_path / lessons._RECORD).write_text("{")
-    with pytest.raises(InvalidArgumentError, match="is corrupt"):
-        lessons.copy_lessons(tmp_path)
+    assert f"kept {README}: it differs from this version's" in err
 
 
 def test_jupyterlab_starts_in_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
