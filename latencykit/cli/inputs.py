@@ -8,8 +8,6 @@ import glob
 import math
 import os
 import re
-import sys
-import time
 from collections import Counter
 from dataclasses import field, replace
 from pathlib import Path
@@ -18,9 +16,8 @@ from typing import TYPE_CHECKING, Any
 from latencykit._limits import check_series, in_force
 from latencykit._records import record
 from latencykit._text import brief_list, without_secrets
-from latencykit.cli.options import is_quiet, is_terminal, note, progress
+from latencykit.cli.options import note, progress
 from latencykit.errors import DataNotAvailableError, InvalidArgumentError
-from latencykit.units import format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -254,15 +251,14 @@ def read_each(
         results = _read_elsewhere(given, paths, read, travels=ask is None)
         _Several().add(sum(len(result.series) for result in results))
     else:
-        results, progress_bar = [], reading_bar()
-        several = _Several()
-        for done, path in enumerate(paths, 1):
-            alone = progress(f"reading {'standard input' if path == '-' else path}")
-            with alone if len(paths) == 1 else contextlib.nullcontext():
+        results, several = [], _Several()
+        alone = f"reading {'standard input' if paths[0] == '-' else paths[0]}" if paths else ""
+        with progress(alone) if len(paths) == 1 else counted_files() as count:
+            for done, path in enumerate(paths, 1):
                 result = read(FileRange(path), before=several.add)
-            results.append(result if given.selection.lenient else checked(result))
-            if len(paths) > 1:
-                progress_bar(done, len(paths))
+                results.append(result if given.selection.lenient else checked(result))
+                if count is not None:
+                    count(done, len(paths))
     for path, result in zip(paths, results, strict=True):
         for text in result.reports:
             note(text)
@@ -292,18 +288,21 @@ def _read_elsewhere(
             read, ask=functools.partial(carried, most=most, reachable=reachable)
         )
     tasks = executors.tasks_of(paths, divide=False)
-    with _executor(given) as executor:
-        return executors.read_each(
-            executor, read, tasks, reading_bar(), lenient=given.selection.lenient
-        )
+    with _executor(given) as executor, counted_files() as count:
+        return executors.read_each(executor, read, tasks, count, lenient=given.selection.lenient)
 
 
-def reading_bar() -> Callable[[int, int], None]:
-    """Return a function of (done, of all) that draws a bar on standard error, if a terminal."""
-    if is_quiet() or not is_terminal(sys.stderr):
-        return lambda *_: None
+@contextlib.contextmanager
+def counted_files() -> Iterator[Callable[[int, int], None]]:
+    """Report on a terminal how many files are read, by what the block calls: (done, of all)."""
+    text = "reading"
 
-    return drawn_bar()
+    def count(done: int, of: int) -> None:
+        nonlocal text
+        text = f"reading, {done:,} of {of:,} files"
+
+    with progress(lambda: text):
+        yield count
 
 
 class _Several:
@@ -378,7 +377,8 @@ def _total(given: Inputs, executor: Any, ask: Callable[[object], object]) -> Any
     read: Any = functools.partial(read_part, selection=chosen, ask=ask, key="all")
     if ask is totals_of:
         read = TotalsReader(chosen)
-    result = executors.read_total(executor, read, tasks, reading_bar(), lenient=chosen.lenient)
+    with counted_files() as count:
+        result = executors.read_total(executor, read, tasks, count, lenient=chosen.lenient)
     for text in result.reports:
         note(text)
     if not result.series:
@@ -526,47 +526,3 @@ def with_buckets(loaded: list[Any]) -> list[Any]:
         if isinstance(entry.data, Summary):
             note(f"{entry.name}: left out: it contains reported statistics only, no distribution")
     return counted or loaded
-
-
-# ------------------------------------------------------------
-# A bar on a terminal for what is counted.
-
-_CELLS = 24
-
-
-def drawn_bar() -> Callable[[int, int], None]:
-    """Return a function of (done, of all) that draws a bar on standard error.
-
-    While a server is waited for, its address is shown in the place of the bar.
-    """
-    from latencykit.io.files import on_wait
-
-    stream = sys.stderr
-    on_wait[:] = [_show_wait]
-    began = shown = time.monotonic()
-
-    def draw(done: int, of: int) -> None:
-        nonlocal shown, began
-        now = time.monotonic()
-        if done == 1:
-            began = now  # the time of an earlier pass does not predict the next
-        if done < of and now - shown < 0.2:
-            return
-        shown = now
-        stream.write(bar_text("reading", done, of, now - began) + ("\n" if done == of else ""))
-        stream.flush()
-
-    return draw
-
-
-def _show_wait(address: str, size: int) -> None:
-    text = f"{address[-48:]}: {size:,} bytes received" if address else ""
-    sys.stderr.write(f"\r{text}\x1b[K")
-    sys.stderr.flush()
-
-
-def bar_text(task: str, done: int, of: int, seconds: float) -> str:
-    """Return a bar over the line on a terminal: cells, counts and the estimated time left."""
-    full = _CELLS * done // max(of, 1)
-    left = f", {format_duration(seconds / done * (of - done) * 1e9)} left" if 0 < done < of else ""
-    return f"\r{task} {'█' * full}{'·' * (_CELLS - full)} {done:,} of {of:,}{left}\x1b[K"

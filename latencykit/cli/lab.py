@@ -80,7 +80,7 @@ def copy_lessons(folder: Path, with_solutions: bool = False) -> Copied:
     """Copy the lessons and their data into a folder, made if need be; keep what is there."""
     from latencykit._files import whole
 
-    written, same, kept = [], [], []
+    written, same, kept = list[str](), list[str](), list[str]()
     for name, source in lesson_files(with_solutions).items():
         target, content = folder / name, _unanswered(name, source.read_bytes())
         if target.exists():

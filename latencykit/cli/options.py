@@ -328,8 +328,8 @@ _EVERY = 1.0
 
 
 @contextlib.contextmanager
-def progress(task: str) -> Iterator[None]:
-    """Report on a terminal a task that takes longer than a second."""
+def progress(task: str | Callable[[], str]) -> Iterator[None]:
+    """Report on a terminal a task that takes longer than a second; what it is may change."""
     import threading
 
     if is_quiet() or not is_terminal(sys.stderr):  # a thread does not know the command's options
@@ -340,7 +340,8 @@ def progress(task: str) -> Iterator[None]:
     def report() -> None:
         began = time.monotonic()
         while not done.wait(_EVERY):
-            note(f"{task} … {format_duration(round(time.monotonic() - began) * 1e9)}")
+            words = task if isinstance(task, str) else task()
+            note(f"{words} … {format_duration(round(time.monotonic() - began) * 1e9)}")
 
     thread = threading.Thread(target=report, daemon=True)
     thread.start()

@@ -260,20 +260,16 @@ async def _is_public(host: str | None) -> bool:
     return all(ipaddress.ip_address(str(answer[4][0])).is_global for answer in answers)
 
 
-on_wait: list[Callable[[str, int], None]] = []
-"""Called about every second of a download, with address and bytes; and at its end."""
-
-
 def _download(url: str, target: Path) -> None:
     """Copy a storage's file to disk as one stream, which every server supports."""
     system, path = _filesystem(url)
     from fsspec.callbacks import Callback
 
     bounds, came = in_force(), 0
-    began = shown = time.monotonic()
+    began = time.monotonic()
 
     def count(size: int = 1) -> None:
-        nonlocal came, shown
+        nonlocal came
         came, now = came + size, time.monotonic()
         if came > bounds.download:
             raise InputTooLargeError(
@@ -285,18 +281,10 @@ def _download(url: str, target: Path) -> None:
                 f"the server took longer than {bounds.fetch:g} s ({came:,} bytes came); "
                 "--limit fetch=TIME (lk.limits) allows more"
             )
-        if now - shown > 1:
-            shown = now
-            for report in on_wait:
-                report(without_secrets(path), came)
 
     callback = Callback()
     callback.relative_update = count
-    try:
-        system.get_file(path, str(target), callback=callback)
-    finally:
-        for report in on_wait:
-            report("", 0)
+    system.get_file(path, str(target), callback=callback)
 
 
 def _caused_by(error: BaseException | None, kind: Callable[[BaseException], bool]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from latencykit.cli import inputs, options
+from latencykit.cli import options
 
 COMMANDS = {
     "summary": (), "diagnose": (), "explain": (), "fanout": (), "check": ("--slo", "99=50ms"),
@@ -29,10 +29,12 @@ def test_a_terminal_learns_what_takes_long(command, table, run, tmp_path, monkey
     monkeypatch.chdir(tmp_path)
     words = (*command.split(), table, *COMMANDS[command])
     assert " … " not in run(*words)[2]
-    for module in (inputs, options):
-        monkeypatch.setattr(module, "is_terminal", lambda stream: True)
+    monkeypatch.setattr(options, "is_terminal", lambda stream: True)
     monkeypatch.setattr(options, "_EVERY", 1e-4)
     status, _, err = run(*words)
     assert status == 0
     assert f"reading {table} … " in err
     assert " … " not in run("-q", *words)[2]
+    if command == "summary":
+        two = run(*words, table, "--jobs", "1")[2]
+        assert "reading, 1 of 2 files … " in two

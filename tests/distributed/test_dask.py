@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import os
@@ -74,7 +75,7 @@ def test_a_killed_worker_changes_nothing(client, logs, monkeypatch):
             os.kill(victims[0], signal.SIGKILL)
 
     monkeypatch.setattr(engines, "TASK_FILES", 1)
-    monkeypatch.setattr(spread, "reading_bar", lambda: kill_one)
+    monkeypatch.setattr(spread, "counted_files", lambda: contextlib.nullcontext(kill_one))
     monkeypatch.setattr(parts, "read_part", slowly)
     total = total_of(logs * 2, dask=client.scheduler.address)
     assert victims  # not asked which live: the scheduler may still list the dead one, and raise
