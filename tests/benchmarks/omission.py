@@ -94,7 +94,7 @@ def _forms(row: str, world: World, names: Iterable[str] = FORMS) -> Iterator[Cas
 
 
 def without_freeze(seeds: range) -> Iterator[Case]:
-    """Loops at full speed of 1 to 200 connections and broad service, in which nothing ever stopped."""
+    """Loops of 1 to 200 connections and broad service, in which nothing ever stopped."""
     for seed in seeds:
         for law, draw in LAWS.items():
             for number in NUMBERS:
@@ -107,6 +107,11 @@ def without_freeze(seeds: range) -> Iterator[Case]:
                 yield from _forms(
                     "no freeze, N 3 to 6" if 3 <= number <= 6 else "no freeze, other N", world
                 )
+        for service in (*worlds.BROAD, "queue .9"):
+            for kind in ("paced", "catch-up"):
+                for number in (1, 2, 10, 50, 200):
+                    world = worlds.broad_world(kind, number, service, seed)
+                    yield from _forms("no freeze, paced or catching up", world)
 
 
 def freezes(seeds: range) -> Iterator[Case]:
@@ -157,6 +162,15 @@ def freezes(seeds: range) -> Iterator[Case]:
                 yield from _forms("frozen in part", part)
 
 
+def anything(seeds: range) -> Iterator[Case]:
+    """Loops, rates, services, numbers and lengths of stalls and parts of the connections at random."""
+    for seed in seeds:
+        for kind in worlds.KINDS:
+            world = worlds.any_world(kind, seed)
+            if world.material:
+                yield from _forms("frozen at random", world)
+
+
 def ordinary(seeds: range) -> Iterator[Case]:
     """Honest worlds; the rare ones, which leave what omission leaves, in a row of their own."""
     rare = (
@@ -174,6 +188,7 @@ GROUPS: tuple[Callable[[range], Iterator[Case]], ...] = (
     textbook,
     without_freeze,
     freezes,
+    anything,
     ordinary,
 )
 

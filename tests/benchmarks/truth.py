@@ -1,15 +1,13 @@
 """How often confident statements are wrong: ``python -m tests.benchmarks.truth`` prints Markdown in some minutes.
 
 Worlds whose truth is known are drawn with fixed seeds, asked as a user would ask, and what was said
-is compared with the truth. ``--only coverage,verdicts,pairs,changes,load,diagnosis,events,explain`` chooses
+is compared with the truth. ``--only coverage,pairs,changes,load,events,explain`` chooses
 tables, ``--quick`` takes few runs of short logs.
 
 * coverage: of the intervals that are given, how many hold the truth; and how many are given
-* verdicts: SLO limits 3 % below and above the truth, how often `met` and `missed` are wrong
 * pairs: two runs of one world compared: false alarms, and the power to see 20 %
 * changes: change points in series without a change, and with one
 * load: brackets of an M/M/1 queue's capacity
-* diagnosis: omission, see `tests.benchmarks.truth_diagnosis`
 * events: what coincides with stalls, see `tests.benchmarks.truth_events`
 * uncertainty: percentiles shown plain, several runs compared, see `tests.benchmarks.truth_uncertainty`
 * explain: planted causes of slow requests, and worlds without, see `tests.benchmarks.truth_explain`
@@ -30,7 +28,6 @@ import numpy as np
 
 import latencykit as lk
 from latencykit.analysis.change_points import change_positions
-from latencykit.analysis.slo import SLO
 from tests.benchmarks import worlds
 from tests.benchmarks.worlds import Drift, Modes, Rhythm, Stalls, World
 
@@ -97,7 +94,7 @@ def share(part: float, whole: float) -> str:
     return f"{100 * part / whole:.0f}" if whole else "–"
 
 
-# ---------------------------------------------------------------- coverage and verdicts
+# ---------------------------------------------------------------- coverage
 
 
 def stated(evidence: Any) -> list[tuple[float, float]]:
@@ -111,36 +108,21 @@ def stated(evidence: Any) -> list[tuple[float, float]]:
 
 
 def cell(asked: tuple[str, float, str, int]) -> dict[str, Any]:
-    """Return, for one world and length, how often each statistic had an interval, held the truth, and misled a verdict."""
+    """Return, for one world and length, how often each statistic had an interval, and held the truth."""
     name, duration, interval, runs = asked
     world = WORLDS[name]
     truth = [*(world.percentile(p) * 1e9 for p in PERCENTILES), world.mean * 1e9]
-    given, held, met, missed = (np.zeros(len(NAMES)) for _ in range(4))
-    limits = [
-        SLO.parse(",".join(f"{n}={factor * t:.0f}ns" for n, t in zip(NAMES, truth, strict=True)))
-        for factor in (0.97, 1.03)
-    ]
+    given, held = np.zeros(len(NAMES)), np.zeros(len(NAMES))
     for run in range(runs):
         rng = np.random.default_rng([run, int(duration), list(WORLDS).index(name)])
         source = (
             log_of(world, rng, duration, interval) if interval else samples_of(world, rng, duration)
         )
-        evidence = source.evidence()
-        for k, ((low, high), true) in enumerate(zip(stated(evidence), truth, strict=True)):
+        for k, ((low, high), true) in enumerate(zip(stated(source.evidence()), truth, strict=True)):
             closed = math.isfinite(low) and math.isfinite(high)
             given[k] += closed
             held[k] += closed and low <= true <= high
-        too_low, too_high = (limit.check(evidence) for limit in limits)
-        met += [row.outcome == "met" for row in too_low]
-        missed += [row.outcome == "missed" for row in too_high]
-    return {
-        "given": given,
-        "held": held,
-        "met": met,
-        "missed": missed,
-        "runs": runs,
-        "asked": asked,
-    }
+    return {"given": given, "held": held, "runs": runs, "asked": asked}
 
 
 def cells(quick: bool) -> list[dict[str, Any]]:
@@ -162,45 +144,16 @@ def cells(quick: bool) -> list[dict[str, Any]]:
     return in_parallel(cell, asked)
 
 
-_CELLS: dict[bool, list[dict[str, Any]]] = {}
-
-
-def shared_cells(quick: bool) -> list[dict[str, Any]]:
-    """Return the cells, made once for both tables."""
-    return _CELLS.setdefault(quick, cells(quick)) if quick not in _CELLS else _CELLS[quick]
-
-
-def _labels(found: dict[str, Any]) -> list[str]:
-    name, duration, interval, _ = found["asked"]
-    return [name, f"{duration:.0f} s", {"": "samples"}.get(interval, f"log, {interval}")]
-
-
 def coverage(quick: bool) -> str:
     """Return how many of the intervals that are given hold the truth."""
     rows = []
-    for found in shared_cells(quick):
+    for found in cells(quick):
         pairs = zip(found["held"], found["given"], strict=True)
-        rows.append(
-            _labels(found)
-            + [f"{share(held, given)} ({share(given, found['runs'])})" for held, given in pairs]
-        )
+        name, duration, interval, _ = found["asked"]
+        form = {"": "samples"}.get(interval, f"log, {interval}")
+        parts = (f"{share(held, given)} ({share(given, found['runs'])})" for held, given in pairs)
+        rows.append([name, f"{duration:.0f} s", form, *parts])
     title = "Coverage of 95 % intervals in %, where both ends are given (and share of runs where they are)"
-    return markdown(title, ["traffic", "length", "as", *NAMES], rows)
-
-
-def verdicts(quick: bool) -> str:
-    """Return how often `met` is said of a limit 3 % below the truth, and `missed` of one 3 % above."""
-    rows = []
-    for found in shared_cells(quick):
-        pairs = zip(found["met"], found["missed"], strict=True)
-        rows.append(
-            _labels(found)
-            + [
-                f"{share(met, found['runs'])}/{share(missed, found['runs'])}"
-                for met, missed in pairs
-            ]
-        )
-    title = "Wrong SLO verdicts in %: met at 3 % below the truth / missed at 3 % above it"
     return markdown(title, ["traffic", "length", "as", *NAMES], rows)
 
 
@@ -354,11 +307,6 @@ def load(quick: bool) -> str:
     )
 
 
-def diagnosis(quick: bool) -> str:
-    """Return the tables of omission."""
-    return str(importlib.import_module("tests.benchmarks.truth_diagnosis").tables(quick))
-
-
 def events(quick: bool) -> str:
     """Return the tables of events beside runs."""
     from tests.benchmarks.truth_events import tables
@@ -406,8 +354,8 @@ def answers(name: str) -> Callable[[bool], str]:
 
 TABLES: dict[str, Callable[[bool], str]] = {
     **{name: answers(name) for name in ("check", "compare")},
-    "coverage": coverage, "verdicts": verdicts, "pairs": pairs, "changes": changes, "load": load,
-    "diagnosis": diagnosis, "events": events, "explain": explain, "uncertainty": uncertainty,
+    "coverage": coverage, "pairs": pairs, "changes": changes, "load": load,
+    "events": events, "explain": explain, "uncertainty": uncertainty,
 }  # fmt: skip
 
 

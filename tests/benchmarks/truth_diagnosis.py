@@ -1,22 +1,15 @@
-"""How often `diagnose` answers and how often it is wrong: simulated measurements with a known truth.
+"""Simulated measurements whose omission is known, for `tests.benchmarks.omission`, which prints the tables.
 
-``python -m tests.benchmarks.truth --only diagnosis`` prints the tables of `tables`. None of the
-measurements comes from latencykit's own simulator.
-
-Closed worlds are load generators that wait for replies (paced, paced on a grid, catch-up, full
-speed, think time, batches), with and without freezes of the server; honest worlds are users and
-open load generators that do not wait. Each run is judged in every form that a tool may leave of it
-(`FORMS`). Wrong are ``omits`` of an honest world or of a closed one in which nothing stopped, and
-``clean`` or ``no stall`` of a closed one whose freeze moves the mean or a percentile by a tenth.
+None of the measurements comes from latencykit's own simulator. Closed worlds are load generators
+that wait for replies (paced, paced on a grid, catch-up, full speed, think time, batches), with and
+without freezes of the server; honest worlds are users and open load generators that do not wait.
+Each run is judged in the forms that a tool may leave of it (`FORMS`).
 """
 
 from __future__ import annotations
 
-import argparse
 import heapq
 import zlib
-from collections import Counter
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -68,8 +61,6 @@ FORMS = (
 """What a tool leaves of a run. Histograms and summaries come with rate and duration; `rate and N`
 are the rate aimed at and the connections, stated by the caller of an unknown tool; `tool` is one
 that is known to wait."""
-STEPS = (3, 6, 10, 15, 30)
-MODES = ("omits", "unknown", "no stall", "clean")
 
 
 @dataclass(frozen=True)
@@ -612,159 +603,20 @@ def data_types(
             yield name, data, said
 
 
-def verdict(data: Any, known: dict[str, Any]) -> str:
-    """The verdict alone."""
-    return str(lk.diagnose(data, **known).verdict)
-
-
-Counts = dict[str, Counter[str]]  # verdicts by form
-
-
-def _judged(world: World, counts: Counts) -> None:
-    for form, data, known in data_types(world):
-        counts.setdefault(form, Counter())[verdict(data, known)] += 1
-
-
-def broad_cell(cell: tuple[str, int, str, range]) -> Counts:
-    """Verdicts on a loop in which nothing stopped."""
-    counts: Counts = {}
-    for seed in cell[3]:
-        _judged(broad_world(*cell[:3], seed), counts)
-    return counts
-
-
-def frozen_cell(cell: tuple[str, int, tuple[float, float], range]) -> Counts:
-    """Verdicts on freezes of a length between two numbers of intervals, if they are material."""
-    counts: Counts = {}
-    kind, connections, (low, high), seeds = cell
-    for seed in seeds:
-        steps = float(np.exp(seeded(cell[:3], seed).uniform(np.log(low), np.log(high))))
-        world = frozen_world(kind, connections, steps, seed)
-        if world.material:
-            _judged(world, counts)
-    return counts
-
-
-def honest_cell(cell: tuple[str, range]) -> Counts:
-    """Verdicts on an honest world."""
-    counts: Counts = {}
-    for seed in cell[1]:
-        _judged(honest_world(cell[0], seed), counts)
-    return counts
-
-
-def any_cell(cell: tuple[str, range]) -> Counts:
-    """Verdicts on loops, rates, services, numbers and lengths of stalls and parts of the connections at random."""
-    counts: Counts = {}
-    kind, seeds = cell
-    for seed in seeds:
-        rng = seeded("any closed", kind, seed)
-        rate = float(np.exp(rng.uniform(np.log(30), np.log(1500))))
-        connections = int(np.clip(np.exp(rng.uniform(0, np.log(200))), 1, 0.4 * rate))
-        service = list(SERVICES)[int(rng.integers(len(SERVICES)))]
-        steps, stalls = float(np.exp(rng.uniform(np.log(1.5), np.log(40)))), int(rng.integers(1, 5))
-        if kind == "full speed":
-            rate = connections / 2.5e-3
-        world = closed_world(
-            (kind, connections, rate, service), steps, seed, stalls=stalls,
-            hit=float(rng.choice([1.0, 1.0, 0.5])),
-        )  # fmt: skip
-        if world.material:
-            _judged(world, counts)
-    return counts
-
-
-def added(parts: Iterable[Counts]) -> Counts:
-    """Sum of counts by form."""
-    total: Counts = {}
-    for part in parts:
-        for form, counts in part.items():
-            total.setdefault(form, Counter()).update(counts)
-    return total
-
-
-def table(title: str, rows: dict[str, Counts], names: Iterable[str], modes: Iterable[str]) -> str:
-    """Markdown: the share, in percent, of some verdicts by row and form, and the number of runs."""
-    names = list(names)
-    lines = [f"| {title} | runs | {' | '.join(names)} |", "|---|--:|" + "--:|" * len(names)]
-    for name, counts in rows.items():
-        cells = []
-        for form in names:
-            seen = counts.get(form, Counter())
-            total = seen.total()
-            part = 100 * sum(seen[mode] for mode in modes) / total if total else 0
-            cells.append(f"{part:.3g}" if total else "–")
-        runs = max((seen.total() for seen in counts.values()), default=0)
-        lines.append(f"| {name} | {runs} | {' | '.join(cells)} |")
-    return "\n".join(lines)
-
-
 LENGTHS = {"3–6": (3.0, 6.0), "6–12": (6.0, 12.0), "≥ 12": (12.0, 50.0)}
-NUMBERS = (1, 2, 10, 50, 200)
+"""Lengths of freezes, in intervals between requests of one connection."""
 
 
-def tables(quick: bool, first: int = 0) -> str:
-    """Return the tables as Markdown; `first` is the first seed: those from 1,000 on were not tuned on."""
-    runs = range(first, first + (1 if quick else 3))
-    several = range(first, first + (1 if quick else 10))
-    broad = [
-        (kind, number, service, runs)
-        for service in (*BROAD, "queue .9")
-        for kind in ("paced", "full speed", "catch-up")
-        for number in NUMBERS
-    ]
-    frozen = [
-        (kind, number, length, several)
-        for kind in ("paced", "grid", "catch-up", "full speed")
-        for length in LENGTHS.values()
-        for number in (1, 2, 4, 10, 50)
-    ]
-    honest = [(name, several) for name in HONEST]
-    anything = [(kind, several) for kind in KINDS]
-    with ProcessPoolExecutor(2) as pool:
-        of_broad = list(pool.map(broad_cell, broad, chunksize=4))
-        of_frozen = list(pool.map(frozen_cell, frozen, chunksize=4))
-        of_honest = list(pool.map(honest_cell, honest))
-        of_any = list(pool.map(any_cell, anything))
-    without_tool = FORMS[:7]
-    by_service = {
-        service: added(c for cell, c in zip(broad, of_broad, strict=True) if cell[2] == service)
-        for service in (*BROAD, "queue .9")
-    }
-    by_length = {
-        f"{kind}, {'one connection' if alone else '2 to 50'}, {name} intervals": added(
-            c for cell, c in zip(frozen, of_frozen, strict=True)
-            if cell[0] == kind and cell[2] == length and (cell[1] == 1) == alone
-        )
-        for kind in ("paced", "grid", "catch-up", "full speed")
-        for name, length in LENGTHS.items() for alone in (False, True)
-    }  # fmt: skip
-    by_world = dict(zip(HONEST, of_honest, strict=True))
-    by_kind = {f"{kind}, any freezes": c for kind, c in zip(KINDS, of_any, strict=True)}
-    quiet = ("clean", "no stall")
-    return "\n\n".join([
-        "### Omission: closed loops in which nothing stopped: wrongly accused (`omits`), %",
-        table("service", by_service | {"all": added(by_service.values())}, FORMS, ["omits"]),
-        "### The same: answered (`no stall`), %",
-        table("service", {"all": added(by_service.values())}, FORMS, quiet),
-        "### Honest worlds: wrongly accused (`omits`), %",
-        table("world", by_world | {"all": added(by_world.values())}, without_tool, ["omits"]),
-        "### Honest worlds: answered (`clean` or `no stall`), %",
-        table("world", by_world | {"all": added(by_world.values())}, without_tool, quiet),
-        "### Freezes that move the mean or a percentile by a tenth: found (`omits`), %",
-        table("loop, length of the freeze", by_length | by_kind, FORMS, ["omits"]),
-        "### The same: overlooked (`clean` or `no stall`), %",
-        table(
-            "loop, length of the freeze",
-            by_length | by_kind | {"all": added([*by_length.values(), *by_kind.values()])},
-            FORMS, quiet,
-        ),
-    ])  # fmt: skip
-
-
-if __name__ == "__main__":
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--quick", action="store_true", help="a tenth of the runs")
-    options.add_argument("--first", type=int, default=0, help="the first seed")
-    given = options.parse_args()
-    print(tables(given.quick, given.first))
+def any_world(kind: str, seed: int) -> World:
+    """A loop, with rate, service, number and lengths of stalls, and parts of the connections at random."""
+    rng = seeded("any closed", kind, seed)
+    rate = float(np.exp(rng.uniform(np.log(30), np.log(1500))))
+    connections = int(np.clip(np.exp(rng.uniform(0, np.log(200))), 1, 0.4 * rate))
+    service = list(SERVICES)[int(rng.integers(len(SERVICES)))]
+    steps, stalls = float(np.exp(rng.uniform(np.log(1.5), np.log(40)))), int(rng.integers(1, 5))
+    if kind == "full speed":
+        rate = connections / 2.5e-3
+    return closed_world(
+        (kind, connections, rate, service), steps, seed, stalls=stalls,
+        hit=float(rng.choice([1.0, 1.0, 0.5])),
+    )  # fmt: skip
