@@ -972,7 +972,7 @@ class _MixtureFold:
 
 
 # ---------------------------------------------------------------- one after the other
-def sequential(data: Data, n: int, *, step: float | None = None) -> FanOut:
+def sequential(data: Data, n: int) -> FanOut:
     """Return the latency of users who make `n` independent calls, one after the other.
 
     Parameters
@@ -980,8 +980,6 @@ def sequential(data: Data, n: int, *, step: float | None = None) -> FanOut:
     data : HistogramLog, Samples or Histogram
         One call.
     n : int
-    step : float, optional
-        Width of the bins in which sums are counted; see `latencykit.analysis.fan_out.sum_of`.
 
     Returns
     -------
@@ -1005,7 +1003,7 @@ def sequential(data: Data, n: int, *, step: float | None = None) -> FanOut:
         )
     each = leaf.counts / leaf.count
     low, high = leaf.buckets.low(leaf.index), leaf.buckets.high(leaf.index)
-    sums = sum_of([Leg(low, high, each, n)], step)
+    sums = sum_of([Leg(low, high, each, n)])
     index = np.flatnonzero(sums.slow)
     top = index * sums.step
     least, _ = sums.quantile(np.minimum(np.cumsum(sums.slow[index]), 1.0))

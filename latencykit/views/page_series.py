@@ -18,6 +18,7 @@ from latencykit.core.quantiles import brackets_at
 from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.core.summary import Summary
 from latencykit.plot.curves import curve_of, place_of
+from latencykit.plot.series import evidence_of
 from latencykit.plot.style import BLUE, COLOURS, MARKERS, RED, series_styles, short_names
 from latencykit.units import format_count
 from latencykit.views.page_data import (
@@ -221,9 +222,7 @@ class PageSeries:
             curve = curve_of(counted)
             points = _points(curve.percentile[1:], curve.value[1:], curve.low[1:])
             return record | {"curve": points | {"count": None, "late": 0, "top": curve.top} | exact}
-        evidence: Any = counted.evidence()
-        if isinstance(self.data, Samples | HistogramLog):
-            evidence = self.data.evidence(counted)
+        evidence = evidence_of(self.data, counted)
         doubts = evidence.doubts() if self.supplied is None else (self.supplied,)
         ranges = [[one.first, one.last] for one in doubts]
         curve_record = _curve(counted) | exact | {"limit": counted.sample_limit(), "doubts": ranges}
