@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import latencykit as lk
-from latencykit.analysis.capacity import capacity
+from latencykit.analysis.capacity import bracket, capacity
 from latencykit.core.run import Run
 from latencykit.errors import InvalidArgumentError
 
@@ -55,15 +55,34 @@ def test_only_a_load_that_surely_fails_ends_the_bracket() -> None:
     assert "no load measured surely misses" in never.reason
 
 
-def test_contradicting_loads_lie_inside_the_bracket() -> None:
-    """A stall at 200 fails a sustained load: 300 passes, so nothing in between is known."""
-    found = capacity([100, 200, 300, 400], [10.0, 90.0, 12.0, 50.0], 20.0)
-    assert (found.low, found.high) == (100, 400)
+REST = "no load measured surely misses the limit: undecided at 200/s; measure for longer"
 
 
-def test_a_load_that_repeats_is_decided_by_all_its_runs() -> None:
-    found = capacity([100, 200, 200, 300], [10.0, 15.0, 25.0, 40.0], 20.0)
-    assert (found.low, found.high) == (100, 300)
+@pytest.mark.parametrize(
+    ("loads", "outcomes", "low", "high", "remark"),
+    [
+        ([100, 200], "++", 200, math.inf,
+         "the limit was met at every load measured; the capacity is at least the highest"),
+        ([100, 200], "+-", 100, 200, ""),
+        ([100, 200, 300, 400], "+??-", 100, 400, "2 loads between them cannot be decided"),
+        ([100, 200, 300, 400], "?+?-", 200, 400, "1 load between them cannot be decided"),
+        ([100, 200, 300, 400], "+-?-", 100, 200, ""),
+        ([100, 200], "-?", 0, 100, "even the lowest load measured, 100/s, misses the limit"),
+        ([100, 200], "+?", 100, math.inf, REST),
+        # A stall at 200 fails a sustained load: 300 passes, so nothing in between is known.
+        ([100, 200, 300, 400], "+-+-", 100, 400, "200/s misses the limit, and a higher load meets it"),
+        # Runs at one load must agree; one that is undecided is outvoted.
+        ([100, 200, 200, 300], "++--", 100, 300, "1 load between them cannot be decided"),
+        ([100, 200, 200, 300], "++?-", 200, 300, ""),
+        ([300, 200, 100, 100], "-???", 0, 300,
+         "undecided at 100/s, 200/s; measure for longer"),
+    ],
+)  # fmt: skip
+def test_what_runs_leave_of_the_capacity(
+    loads: list[float], outcomes: str, low: float, high: float, remark: str
+) -> None:
+    met, missed = (np.array([one == sign for one in outcomes]) for sign in "+-")
+    assert bracket(np.array(loads, np.float64), met, missed) == (low, high, remark)
 
 
 def test_few_requests_do_not_show_saturation() -> None:

@@ -175,11 +175,14 @@ def test_a_summary_is_judged_by_its_mean(tmp_path: Path) -> None:
 
 def test_a_trend_has_bands_and_the_runs_between_which_it_changed(store: Path) -> None:
     fill(store, 20, 20, 1.5)
+    fill(store, 20, 40, 1.0)
     (trend,) = trends_of(lk.History(store), ("p50",))
-    (change,) = trend.changes
-    assert change.first <= 19
-    assert 20 <= change.last <= 21
-    assert change.after / change.before == pytest.approx(1.5, rel=0.1)
+    up, down = trend.changes
+    assert [(one.first, one.position, one.last) for one in (up, down)] == [
+        (19, 20, 20),
+        (39, 40, 40),
+    ]
+    assert [one.after / one.before for one in (up, down)] == pytest.approx([1.5, 1 / 1.5], rel=0.1)
     assert (trend.low[15:] <= trend.level[15:]).all()
 
 
