@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import latencykit as lk
+from latencykit.analysis.explain import restates_latency
 from latencykit.views.series import series_record
 from tests.benchmarks.truth_explain import NULL, PLANTED, judged
 
@@ -440,3 +441,33 @@ def test_one_connection_is_a_cause_and_a_stall_of_all_is_not() -> None:
     ):
         run = lk.Samples(start=start, duration=np.where(slow, 50 * took, took), connection=users)
         assert lk.explain(run).suspects[["attribute", "value"]].to_numpy().tolist() == cause
+
+
+LATENCIES = np.random.default_rng(1).lognormal(14, 0.5, 4000).astype(np.int64)
+ABOVE = np.greater(LATENCIES, np.quantile(LATENCIES, 0.95))
+ANY = np.random.default_rng(2).random(4000)
+
+
+@pytest.mark.parametrize(
+    ("values", "marked", "expected"),
+    [
+        (LATENCIES, ABOVE, True),
+        (LATENCIES, ABOVE ^ (ABOVE & (ANY < 0.02)), True),
+        (LATENCIES, ABOVE ^ (ABOVE & (ANY < 0.3)), False),
+        (LATENCIES, ABOVE ^ (~ABOVE & (ANY < 0.004)), True),
+        (LATENCIES, ABOVE ^ (~ABOVE & (ANY < 0.015)), False),
+        (LATENCIES, ~ABOVE, False),
+        (LATENCIES, ABOVE | True, False),
+        (LATENCIES, ANY < 0.05, False),
+        (
+            np.where(ABOVE, 10, 1) * LATENCIES,
+            ABOVE,
+            False,
+        ),  # nothing near the limit: it has a cause
+        (np.where(ANY < 0.05, 3, 1) * LATENCIES, ANY < 0.05, False),
+    ],
+)
+def test_a_column_restates_latency_where_a_limit_cuts_through_a_crowd(
+    values: np.ndarray, marked: np.ndarray, expected: bool
+) -> None:
+    assert restates_latency(values, marked) is expected

@@ -58,6 +58,8 @@ def test_a_sum_of_unlike_calls_is_exact_on_a_grid() -> None:
     found = sum_of([coin, slow], step=1.0)
     assert found.slow[10:13] == pytest.approx([0.25, 0.5, 0.25])
     assert found.fast == pytest.approx(found.slow)
+    half = Leg(np.array([1.5]), np.array([1.5]), np.array([1.0]), times=100)
+    assert sum_of([half], step=1.0).quantile([0.5]) == ([100.0], [200.0])  # each call rounded
 
 
 @pytest.mark.slow

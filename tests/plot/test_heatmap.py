@@ -30,6 +30,7 @@ def test_many_intervals_share_columns_without_losing_any():
     assert np.nansum(cells.counts) == pytest.approx(2900 * 5)
     assert cells.counts.shape[1] == 100
     assert np.nanmax(cells.top) == log.histogram().max
+    assert grid(log.between(1500, 3000), columns=100).times[[0, -1]] == pytest.approx([1500, 3000])
 
 
 def test_gaps_are_not_zeros():
