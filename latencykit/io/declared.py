@@ -97,11 +97,17 @@ def in_ns(value: str | float, unit: str) -> float:
 def report_of(
     facts: Mapping[str, float | None], run: Run, finish: Callable[[Report], Report], **known: Any
 ) -> Data:
-    """Return the data of facts by name: statistics, fields of `Run`, and the count."""
+    """Return the data of facts by name: statistics, fields of `Run`, the count, and `lost`.
+
+    That is the share (%) of the count without an answer.
+    """
     given: dict[str, Any] = {name: value for name, value in facts.items() if value is not None}
     stats = {name: given.pop(name) for name in _TIMES if name in given and name != "timeout"}
     count = given.pop("count", None)
     count = None if count is None else int(count)
+    lost = round(float(given.pop("lost", 0)) * (count or 0) / 100)
+    if count is not None and lost:
+        given["timeouts"], count = lost, count - lost
     report = Report(run=run.replace(**given), stats=stats, count=count, **known)
     return data_of(finish(_with_outcomes(report)))
 
@@ -252,9 +258,8 @@ class Lines:
     """Rows of which each has the facts of a series."""
 
     run: Run
-    # pattern of a row, with groups named as statistics (in `unit`), fields of `Run`, ``name``
-    # of the series, ``lost``: the share (%) of `count` without an answer, and ``points``: text
-    # with a `pair` for each percentile
+    # pattern of a row, with groups named as the facts of `report_of` (times in `unit`), ``name``
+    # of the series, and ``points``: text with a `pair` for each percentile
     row: str
     unit: str
     pair: str = _PAIR
@@ -276,8 +281,6 @@ class Lines:
                 else int(text) if key in _WHOLE else float(text)
                 for key, text in texts.items()
             }  # fmt: skip
-            if lost := round(facts.pop("lost", 0.0) * facts.get("count", 0) / 100):
-                facts |= {"timeouts": lost, "count": facts["count"] - lost}
             label = name if len(named) > 1 or self.cumulative else ""
             series[build.distinct(label, series)] = report_of(
                 facts, self.run, self.finish, text=row[0],
@@ -298,6 +301,8 @@ class Json:
     # path of each statistic (in `unit`) or field of `Run`, such as ``result.latency.mean``
     facts: Mapping[str, str]
     unit: str = "s"
+    each: str = ""  # path of a list of objects, a series each, and of the series' name in them
+    name: str = ""
     needed: tuple[str, ...] = ()  # objects without which it is not this tool's
     points: str = ""  # paths of objects (p99 → value, edge → count, status → count, text → count)
     levels: Mapping[float, str] = field(default_factory=dict)  # percentile → its path
@@ -314,7 +319,10 @@ class Json:
         record = json_text.load(source, after_noise=bool(self.begin))
         for path in self.needed:
             json_text.entry(record, path, source)
-        return {"": self.data(record)}
+        series: dict[str, Data] = {}
+        for part in (at(record, self.each) or []) if self.each else [record]:
+            series[build.distinct(str(at(part, self.name) or ""), series)] = self.data(part)
+        return series
 
     def data(self, record: Any) -> Data:
         """Return what one object amounts to."""

@@ -23,7 +23,7 @@ from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
 from latencykit.core.summary import Summary
 from latencykit.errors import InvalidArgumentError
-from latencykit.io.build import unit_in
+from latencykit.io.build import data_from_points, unit_in
 from latencykit.io.hlog import own_comment, own_facts, run_facts, stated_facts
 from latencykit.io.rows import CUT_LINE
 from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
@@ -45,6 +45,7 @@ _HEADER = re.compile(
 _ROW = re.compile(
     rf"^\s*({_NUMBER})[\s,]+({_NUMBER})[\s,]+(\d+)(?:[\s,]+({_NUMBER})?)?\s*$", re.IGNORECASE
 )
+_TAIL = re.compile(r"^ *[\d.]+ +(0\.\d{6,12}) +\d+ +(\d+\.\d\d) *$")
 _MEAN = re.compile(rf"#\[Mean\s*=\s*({_NUMBER}),\s*StdDeviation\s*=\s*({_NUMBER})\]", re.IGNORECASE)
 _MAX = re.compile(rf"#\[Max\s*=\s*({_NUMBER}),\s*Total( ?)count\s*=\s*{_NUMBER}\]", re.IGNORECASE)
 
@@ -87,6 +88,8 @@ def parse_spectrum(lines: Iterable[tuple[int, str]], fail: Any) -> Spectrum:
                 spectrum.reported_stats["max"] = _float(top[1])
                 if not top[2]:  # the Python port's unit is not that of the mean
                     spectrum.reported_stats.pop("std", None)
+        elif text.startswith("-----"):  # wrk2's line below it
+            break
         elif text:
             row = _ROW.match(text) if len(text) < _LONGEST_ROW else None
             if row is None:
@@ -110,10 +113,12 @@ def _float(text: str) -> float:
 
 
 def sniff(head: Head) -> Confidence:
-    """Tell a distribution by its header line near the top."""
+    """Tell a distribution by its header near the top, or by rows that agree with themselves."""
     title = "#[Overall percentile distribution"
     known = any(_HEADER.match(line) or line.startswith(title) for line in head.lines[:6])
-    return Confidence.LIKELY if known else Confidence.NO
+    rows = [_TAIL.match(line) for line in head.lines if line.strip()][:3]
+    tail = rows and all(r and abs((1 - float(r[1])) * float(r[2]) - 1) < 0.05 for r in rows)
+    return Confidence.LIKELY if known or tail else Confidence.NO
 
 
 def read(source: Source, options: ReadOptions) -> dict[str, Data]:
@@ -149,14 +154,21 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     if any((np.diff(column) < 0).any() for column in (v, n, spectrum.percentiles)):
         seen = "values, percentiles and counts do not all ascend"
         raise source.corrupt(None, seen, "rows in ascending order", "")
+    if spectrum.percentiles[-1] < 99.9999:
+        end = f"the rows end at p{spectrum.percentiles[-1]:.6g}: the slowest values are missing"
+        run = run.replace(notes=(end,))
+        levels = dict(zip(spectrum.percentiles, v.tolist(), strict=True))
+        return {"": data_from_points(levels, None, spectrum.reported_stats, run, unit)}
     # A row that counts nothing new still ends the bucket of the next one that does.
     counts = np.diff(n, prepend=0)
     nonempty = counts > 0
-    lows, highs = np.concatenate(([v[0]], v[:-1]))[nonempty], v[nonempty]
+    whole = spectrum.percentiles[0] == 0 or n[0] == 1  # else the rows of the fastest are missing
+    lows, highs = np.concatenate(([whole * v[0]], v[:-1]))[nonempty], v[nonempty]
     highs[-1] = v[-1]
+    rows = (tuple(spectrum.percentiles), tuple(v.tolist())) if whole else ((), ())
     histogram = Histogram.from_buckets(
         lows, highs, counts[nonempty], unit, run=run, reported_stats=spectrum.reported_stats,
-        reported_percentiles=(tuple(spectrum.percentiles), tuple(v.tolist())),
+        reported_percentiles=rows,
     )  # fmt: skip
     if unit not in NANOSECONDS:
         return {"": histogram}

@@ -69,7 +69,10 @@ _LIMIT = re.compile(
 )
 _NAME_ONLY = re.compile(rf"{_PERCENTILE}|{_WORD}", re.IGNORECASE)
 _SPREAD = re.compile(r"st(?:an)?d", re.IGNORECASE)
-_BRACKETS = re.compile(rf"[(\[](?P<hint>{_UNIT})[)\]]|in (?P<words>{_UNIT})\b", re.IGNORECASE)
+_BRACKETS = re.compile(
+    rf"[(\[](?P<hint>{_UNIT})[)\]]|(?:in |_(?=\w{{2}}))(?P<words>{_UNIT})(?![a-z0-9])",
+    re.IGNORECASE,
+)
 # What may stand beside statistics: notes in parentheses, and pairs such as ``stddev=1.2ms``.
 _ASIDE = re.compile(
     r"\([^()]*\)|\[[^][]*\]|(?<![\w-])[a-z_][\w-]*+(?:\s*+[:=]\s*+|\s++)[\d.,]+\w*", re.IGNORECASE

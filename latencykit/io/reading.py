@@ -32,6 +32,9 @@ from latencykit.io import registry
 from latencykit.io.files import FileRange, source_of
 from latencykit.io.sanity_checks import settled, too_long
 from latencykit.io.source import (
+    COMMANDS,
+    LITERAL,
+    PASTED,
     Confidence,
     DocumentSource,
     Format,
@@ -102,8 +105,10 @@ def detect(source: Source, name: str | Format | None = None) -> Format:
         if named is None:
             known = ", ".join(sorted(entry.name for entry in registry.all_formats()))
             raise InvalidArgumentError(f"{name!r} is not a format; the formats are {known}")
-        if not source.is_dir and not _sniffed(named, source, []):
+        if not source.is_dir and (source.clean(PASTED) or not _sniffed(named, source, [])):
             _unquoted(source, set(), Confidence.GENERIC, (named,))
+            if not _sniffed(named, source, []):
+                _printed_object(source, named)
         return named
     if not source.is_dir:
         _check_text(source)
@@ -111,7 +116,7 @@ def detect(source: Source, name: str | Format | None = None) -> Format:
     changed = True
     while changed:  # of one head, then of it without what stands before its lines or between them
         if not source.is_dir:
-            source.clean()
+            source.clean(PASTED)
         broken.clear()
         asked = _asked(source, broken)
         if _is_log(asked):  # it cannot be anything else
@@ -124,7 +129,8 @@ def detect(source: Source, name: str | Format | None = None) -> Format:
             _unquoted(source, sure, Confidence.LIKELY)
             or _below_prose(source, sure)
             or (unknown and _unquoted(source, sure, Confidence.GENERIC))
-            or (unknown and source.clean(commands=True))
+            or (unknown and source.clean(COMMANDS))
+            or (unknown and _printed_object(source))
         )
     best = max(confidence for confidence, _ in asked)
     claims = {entry.name: confidence for confidence, entry in asked if confidence}
@@ -185,6 +191,19 @@ def _unquoted(
         if known and sure <= known:
             return True
     source.prefix, vars(source)["head"] = "", head
+    return False
+
+
+def _printed_object(source: Source, *formats: Format) -> bool:
+    """Make JSON of an object as an interpreter prints it, if readers know it then."""
+    head, pasted = source.head, source.pasted
+    if not re.match(r"\s*(?:[\w$=]{1,60} ){0,3}[{\[]", head.text) or not source.clean(LITERAL):
+        return False
+    if any(_sniffed(entry, source, []) for entry in formats) or (
+        not formats and any(confidence for confidence, _ in _asked(source, []))
+    ):
+        return True
+    source.pasted, vars(source)["head"] = pasted, head
     return False
 
 

@@ -589,12 +589,12 @@ class Source:
         with self.open() as stream:
             return Head(self.name, stream.read(HEAD_SIZE), self.file)
 
-    def clean(self, *, commands: bool = False) -> bool:
-        """Leave out what is not part of a text, or the commands in it; False if it has none.
+    def clean(self, added: tuple[tuple[re.Pattern[bytes], bytes], ...]) -> bool:
+        """Leave out what is not part of a text, such as `PASTED`; False if it has none of it.
 
         Lines keep their numbers.
         """
-        head, added = self.head, (_COMMAND,) if commands else _PASTED
+        head = self.head
         if head.is_dir or added[0] in self.pasted or b"\0" in head.data or "\ufffd" in head.text:
             return False
         if not any(pattern.search(head.data) for pattern, _ in added):
@@ -668,18 +668,35 @@ class _File(io.FileIO):
 
 
 _PROMPT = rb"^(?:\[[\w.-]{1,80}@[^\]\n]{1,80}\]|[\w.-]{1,80}@[\w.-]{1,80}[^\s$#%>]{0,80})[$#%>]"
-_PASTED = (
+PASTED = (
     (re.compile(rb"\A\xef\xbb\xbf"), b""),
     # colours and links; what clears a line or the screen parts one report from the next
     (re.compile(rb"\x1b(?:\[[\d;]{0,30}m|\]8;[^\x07\x1b]*+(?:\x07|\x1b\\))"), b""),
     (re.compile(rb"(?<!\d)\xc2\xa0|\xc2\xa0(?!\d)"), b" "),  # not of a number of French
     (re.compile(rb"(?m)(?<![ ]) ++(?=\r?$)"), b""),
-    (re.compile(rb"(?m)^ {0,8}(?:```|~~~)[\w-]{0,20}(?=\r?$)"), b""),
+    (re.compile(rb"(?m)^ {0,8}(?:```|~~~)(?:[\w-]{0,20}(?=\r?$))?"), b""),
+    (re.compile(rb"(?m)^`([^`\n]{1,4000})`(?=\r?$)"), rb"\1"),
+    (re.compile(rb"(?<![*/\w])\*\*([\w.+\xc2-][^*/\n]{0,40})\*\*(?![*/])"), rb"\1"),
+    (re.compile(rb"(?m)(?<![>\s])(?:</(?:code|pre|p)>)+(?=\r?$)"), b""),
     (re.compile(rb"(?m)" + _PROMPT + rb"(?=\r?$)"), b""),
     (re.compile(rb"(?m)^\[[\w.-]{1,80}@[^\]\n]{1,80}\][$#%>] (?=\S)"), b"$ "),
 )
-"""A byte order mark, colours, fixed blanks, blanks at ends of lines, fences, prompts."""
-_COMMAND = (re.compile(rb"(?m)(?:^[$\xe2\x9d\xaf]{1,3}|" + _PROMPT + rb") [^\n]*"), b"")
+"""A byte order mark, colours, fixed blanks, blanks at ends, marks of Markdown and HTML, prompts."""
+COMMANDS = ((re.compile(rb"(?m)(?:^[$\xe2\x9d\xaf]{1,3}|" + _PROMPT + rb") [^\n]*"), b""),)
+LITERAL = (
+    (re.compile(rb"\A\s*(?:[\w$=]{1,60} ){0,3}(?=[{\[])"), b""),
+    (re.compile(rb"(?<=: )\[(?:Object|Array|Function|Circular|Getter)[^\]\n]{0,80}\]"), b"null"),
+    (re.compile(rb"((?::|=>) )(?:[A-Za-z]\w{0,40}(?:\(\d+\))? )?(?:\[\w+\] )?(?=[{\[])"), rb"\1"),
+    (re.compile(rb"'([^'\"\n\\]*)'"), rb'"\1"'),
+    (re.compile(rb"\b(?:np|numpy)\.\w{1,20}\(([^()\n]*)\)"), rb"\1"),
+    (re.compile(rb'(?<![^\s{,]):?"?([A-Za-z_$][\w$.]*|\d[\d.]*)"? ?(?::|=>) '), rb'"\1": '),
+    (re.compile(rb"(?<=: )(\d{4}-\d\d-\d\d[T ][\d:.]{5,}Z?)"), rb'"\1"'),
+    (re.compile(rb"\b(?:undefined|None|nil)\b"), b"null"),
+    (re.compile(rb"(?m)(?<=\d)n?,?(?=\s*[}\]])|\.\.\. \d+ more items?"), b""),
+    (re.compile(rb"\bTrue\b"), b"true"),
+    (re.compile(rb"\bFalse\b"), b"false"),
+)
+"""What JSON has instead of what Node.js, Python and Ruby print of an object."""
 
 
 class SeveralDocuments(Exception):  # noqa: N818 - no error: each is read on its own

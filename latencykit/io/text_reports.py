@@ -82,7 +82,6 @@ _CLOSING = (
 )
 _END = re.compile(_CLOSING)
 _END_OF_ROWS = re.compile(rf"^(?:{_CLOSING}|[ \t]*[-=_*]{{3,}}[ \t]*$)", re.MULTILINE)
-_CLOSED = re.compile(r"(?<!>)(?:</\w{1,20}>)+[ \t]*$")
 
 
 def below(text: str, heading: str) -> Iterator[tuple[int, str]]:
@@ -159,7 +158,7 @@ class Section:
         matches = []
         below_it = _END_OF_ROWS.search(self.text, start, end)
         for number, line in self.lines(start, below_it.start() if below_it else end):
-            match = pattern.match(_CLOSED.sub("", line))
+            match = pattern.match(line)
             if match is None:
                 raise self.source.corrupt(
                     number, f"{printable(line.strip(), 50)!r}", expected, "run the tool anew"

@@ -330,6 +330,7 @@ def test_its_numbers_are_those_of_the_tool(case):
         counted = data.histogram() if level_name(data) in ("samples", "log") else data
         assert counted.count == wanted["count"]
         assert counted.run.failed == wanted.get("failed", 0)
+        assert any(wanted.get("note", "") in note for note in data.run.notes or [""])
         if wanted.get("max") is not None:
             assert close(counted.max, wanted["max"], near)
         for p, value in wanted.get("percentiles", {}).items():

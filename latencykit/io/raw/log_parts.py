@@ -49,7 +49,9 @@ def hint_of(lines: Sequence[str]) -> str:
         pattern = "^" + "".join(f".*?{piece}" for piece in pieces)
         given = [line for line in lines[:_TRIED] if line.strip()]
         matched = rows_of(re.compile(_linear(pieces), re.MULTILINE), "\n".join(given))
-        if len(matched) < min(3, len(given) / 2) or given[0].lstrip()[:1] in "{[<":
+        if len(matched) < min(3, len(given) / 2) or re.match(
+            r"\s*(?:[{<]|\[(?!\d+[/-]))", given[0]
+        ):
             return ""  # a report, no log
         return f"{seen}: try {option('pattern')} '{pattern}'{unit}"
     return f"{seen}, but no latency; {option('pattern')} states where one is" * ("end" in found)

@@ -229,7 +229,11 @@ def sniff_pairs(head: Head) -> Confidence:
     keys = dict.fromkeys(chain.from_iterable(rows))
     often = [key for key in keys if sum(key in row for row in rows) > 0.5 * len(rows)]
     of_a_run = are_statistics(keys) or looks_aggregated(keys) or not _SETTINGS.isdisjoint(keys)
-    if len(rows) < 2 or of_a_run or not (latency_columns(often)[0] or start_and_end(often)):
+    if (
+        (len(rows) < 2 and len(keys) < _SURE)
+        or of_a_run
+        or not (latency_columns(often)[0] or start_and_end(often))
+    ):
         return Confidence.NO
     if any(line.lstrip().startswith("<") for line in head.lines[:_SAMPLE]):
         return Confidence.NO  # of a page or a picture
@@ -239,6 +243,7 @@ def sniff_pairs(head: Head) -> Confidence:
     return Confidence.GENERIC if fits else Confidence.NO
 
 
+_SURE = 6  # pairs of a lone line
 _OF_OTHERS = ("delay", "cost")  # of a retry or a move
 _SETTINGS = word_set(
     "rate rps qps conns connections threads concurrency workers clients users vus iterations seed"

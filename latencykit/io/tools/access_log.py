@@ -24,11 +24,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from latencykit._records import record
+from latencykit._text import format_items
 from latencykit.core.run import Run, UnitFrom
 from latencykit.io import build, json_text
 from latencykit.io.raw import objects
 from latencykit.io.raw.cells import latency_columns, named
 from latencykit.io.raw.columns import ColumnPlan, TimestampColumn
+from latencykit.io.raw.log_parts import hint_of
 from latencykit.io.raw.outcomes import Reading
 from latencykit.io.rows import line_chunks, unmatched_lines
 from latencykit.io.source import Confidence
@@ -239,7 +241,13 @@ def _goes_with(values: Floats, body: Floats) -> bool:
 
 _MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 _DATE = rb"\d\d/(?:" + "|".join(_MONTHS).encode() + rb")/\d{4}:\d\d:\d\d:\d\d"
-_HEAD = rb"^[^\[\n]*\[(" + _DATE + rb' [-+]\d{4})\] "[^"\\\n]*(?:\\.[^"\\\n]*)*" (\d{3}) '
+_HEAD = (  # ingress-nginx has the client's addresses in brackets, too
+    rb"^(?:[^\[\n]{0,200}\[[^\]\n]{0,400}\] - ){0,2}[^\[\n]*\[("
+    + _DATE
+    + rb' [-+]\d{4})\] "[^"\\\n]*(?:\\.[^"\\\n]*)*" (\d{3}) '
+)
+# unlike nginx's own messages
+_ENTRY = re.compile(r"\[(?!(?:emerg|alert|crit|error|warn|notice|info|debug)\])")
 _JUDGED = 200  # lines
 
 
@@ -270,9 +278,14 @@ _HAPROXY = _Line(
 )  # fmt: skip
 
 
+def _dated(line: str) -> bool:
+    """True if a line may be an entry, and does not only comment on the log."""
+    return bool(_ENTRY.search(line)) or line[:9].isdigit() or (" " not in line and line != "")
+
+
 def _format_of(head: Head) -> _Line | None:
     """The line format that fits nearly all of the first lines."""
-    lines = [line.encode("utf-8", "replace") for line in head.lines[:_JUDGED] if line.strip()]
+    lines = [line.encode("utf-8", "replace") for line in head.lines[:_JUDGED] if _dated(line)]
     # $msec, then a time or two, of which the longer one is the total time.
     matches = [match for line in lines if (match := _MSEC.match(line))]
     pairs = [(float(row[2]), float(row[3])) for row in matches if row[3] not in (None, b"-")]
@@ -317,18 +330,22 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
             "this access log has no time of a request",
             "$request_time (nginx) or %D (Apache)",
         )
-        hint = "add it to the log format, such as rt=$request_time or %D at the end"
-        raise source.corrupt(1, seen, expected, hint)
+        hint = hint_of(source.head.lines)  # a bare number may be anything
+        added = "add it to the log format, such as rt=$request_time or %D at the end"
+        raise source.corrupt(1, seen, expected, hint if "try" in hint else added)
     unit, unit_from = options.resolve_unit(chosen.unit, chosen.unit_from)
     notes = [*chosen.notes]
     if chosen is _HAPROXY:
         notes = ["timestamps without a time zone were taken as UTC"]
-    parts = []
+    parts, others = [], 0
     details: list[pd.DataFrame] = []
     for first, chunk in line_chunks(source):
         rows = chosen.pattern.findall(chunk)
         if len(rows) < chunk.count(b"\n") + (not chunk.endswith(b"\n")):
             for number, line in unmatched_lines(chunk, first, chosen.pattern, notes):
+                if not _dated(line):
+                    others += 1
+                    continue
                 seen = f"this line has no time: {line!r}"
                 options.refuse(source, number, seen, f"{chosen.tool}'s line format")
         if not rows:
@@ -350,6 +367,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
         notes += [] if b"." in rows[0][chosen.order[0]] else ["timestamps are whole seconds"]
     if not parts:
         return {}
+    notes += [f"{format_items(others, 'line')} about something else left out"] if others else []
     duration, start, status = (np.concatenate(column) for column in zip(*parts, strict=True))
     given: dict[str, object] = {"duration": duration, "start": start, "outcome": _outcomes(status)}
     if options.columns:

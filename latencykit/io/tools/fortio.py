@@ -160,9 +160,9 @@ _BEGIN = re.compile(
 )
 _NUMBER = r"(-?[\d.]+(?:e[-+]?\d+)?)"
 _BLOCK = re.compile(
-    r"^(Aggregated Function Time|Error cases) : count (\d+) "
+    r"^(?:(Aggregated Function Time|Error cases) : count (\d+) "
     rf"avg {_NUMBER} \+/- (\S+) min {_NUMBER} max {_NUMBER} sum {_NUMBER}"
-    r"[ \t]*\n((?:(?:#|>)[^\n]*\n?)*)",
+    r"[ \t]*\n|\A\s*(?=# range, mid point))((?:(?:#|>)[^\n]*\n?)*)",
     re.MULTILINE,
 )
 _STATS = ("Count", "Avg", "StdDev", "Min", "Max", "Sum")
@@ -177,7 +177,9 @@ _DONE = re.compile(
 _JSON = re.compile(r'^\{\s*"RunType"', re.MULTILINE)
 # Copies lack lines: a run ends with its last one at the latest, unless its JSON follows.
 _RUNS = re.compile(rf"\A|(?<= qps)[ \t]*$(?!\s*\{{)|{_BEGIN.pattern}", re.MULTILINE)
-_RESULT = re.compile(rf"^Aggregated Function Time : count |{_DONE.pattern}", re.MULTILINE)
+_RESULT = re.compile(
+    rf"^Aggregated Function Time : count |\A\s*# range, mid point|{_DONE.pattern}", re.MULTILINE
+)
 
 
 def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
@@ -202,7 +204,9 @@ def _record(part: Section) -> JSONObject:
             for low, high, count in _BUCKET.findall(row[8])
         ]
         stats = dict(zip(_STATS, row.groups()[1:7], strict=True))
-        blocks[row[1]] = {**stats, "Data": rows, "Percentiles": points}
+        stats["Count"] = row[2] or sum(int(part["Count"]) for part in rows)  # the begin is missing
+        name = row[1] or "Aggregated Function Time"
+        blocks[name] = {**stats, "Data": rows, "Percentiles": points}
     begin, started, ended, done = (
         pattern.search(text) for pattern in (_BEGIN, _STARTED, _ENDED, _DONE)
     )

@@ -11,9 +11,10 @@ from latencykit._text import printable
 from latencykit.core.run import Run
 from latencykit.core.summary import Summary
 from latencykit.io import json_text
-from latencykit.io.build import nanoseconds, percentile_named, unit_in
+from latencykit.io.build import distinct, nanoseconds, percentile_named, unit_in
 from latencykit.io.sanity_checks import stated
-from latencykit.io.text_reports import has_match, line_numbers
+from latencykit.io.text_reports import has_match, line_numbers, plain
+from latencykit.units import parse_duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -28,6 +29,7 @@ _METRIC = re.compile(r"(?:^|(?<=[ \t]))([\d.]+(?:[eE][+-]?\d+)?|[+-]?Inf|NaN)[ \
 _PERCENTILE = re.compile(
     r"(?:([^\n]*)(?<![A-Za-z0-9]))?(p\d{1,9}(?:[._]\d{1,9})?)[-_]?(ns|us|µs|ms|s|sec)(?:/op)?"
 )
+_CELL = re.compile(r"(\d[\d.]*)([nuµμm]?)s?[¹²³⁴⁵ ]*(?:± ?(\d+|∞)%?)?[¹²³⁴⁵ ]*")
 _RUN = Run(tool="go test -bench", loop="closed", measure="service", corrected="none", unit="ns")
 _HINT = (
     "go test -bench prints means only; for the distribution record each call in an HdrHistogram "
@@ -60,6 +62,29 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
     spans = {package: [span] for package, span in zip(printed, pairwise(ends), strict=True)}
     series = _by_package("".join(texts), spans, lambda _: None, source, options)
     return {name: data.with_run(notes=(*data.run.notes, *notes)) for name, data in series.items()}
+
+
+def read_benchstat(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+    """Read the time per operation of each side: the median of runs, in old releases the mean."""
+    series: dict[str, Data] = {}
+    sides, files, note = list[str](), [""], ""
+    for line in plain(source.text()).splitlines():
+        name, _, rest = line.partition(" ")
+        cells = [cell.strip() for cell in line.split("│")[1:-1]]
+        if cells or name in ("", "name"):  # a heading, or the end of a table
+            new = any(cell.startswith("sec/op") for cell in cells)
+            sides = files if new else re.findall(r"(\S*) +time/op", rest)
+            note = f"benchstat's {'median' if new else 'mean'} of the runs' means"
+            files = cells or files
+        elif name != "geomean" and len(values := _CELL.findall(rest)) >= len(sides):
+            for side, (value, unit, spread) in zip(sides, values, strict=False):
+                mean = round(parse_duration(f"{value}{unit}s"), 3)
+                stats = {"mean": mean}
+                if "median" in note and spread.isdigit():  # half of an interval of 95 %
+                    stats["standard error"] = mean * int(spread) / 196
+                label = distinct(f"{name} {side}".strip(), series)
+                series[label] = Summary(stats, {}, None, "ns", _RUN.with_notes(note, _HINT))
+    return series
 
 
 def _by_package(
@@ -126,6 +151,7 @@ def _reported(metrics: Mapping[str, float]) -> dict[str, dict[float, float]]:
 
 FORMATS = {
     "go-bench": (has_match(_RESULT), read_text),
+    "benchstat": (has_match(r"^name .*time/op|^[^\n]*│ +sec/op "), read_benchstat),
     "go-bench-json": (
         has_match(r'\A\s*\{[^\0]{0,4000}?"Action":', r'\A[^\0]{0,4000}?"Package":', "Benchmark"),
         read_json,

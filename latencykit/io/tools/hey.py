@@ -10,6 +10,7 @@ stall shows in one request per worker and in none of those that were not sent.
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -67,6 +68,9 @@ def evenly(report: Report) -> Report:
     near = 0.0006 * (1e9 if "secs" in report.text else 1e6) + 1.0
     ends = (stats.get("min", -1e18), stats.get("max", -1e18))
     if len(edges) < 2 or abs(edges[0] - ends[0]) > near or abs(edges[-1] - ends[1]) > near:
+        far = near + 1.01 * (edges[-1] - edges[0]) / (len(edges) - 1) if edges[1:] else math.inf
+        if edges and (edges[0] < ends[0] - far or edges[-1] < ends[1] - far):
+            run = run.with_notes("the histogram contradicts fastest and slowest: it is left out")
         return replace(report, run=run, edges=(), counts=(), count=report.count or sum(counts))
     even = np.round(np.linspace(*ends, len(edges)), 3).tolist()
     return replace(report, run=run, edges=tuple(even))

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from latencykit.core.run import Run
-from latencykit.io import json_text
-from latencykit.io.build import distinct
-from latencykit.io.declared import Lines, as_it_is, in_ns, report_of
-from latencykit.io.text_reports import has_json_keys, has_match
+from latencykit.io.build import distinct, samples_of
+from latencykit.io.declared import Json, Lines
+from latencykit.io.text_reports import has_json_keys, has_match, plain
 
 if TYPE_CHECKING:
     from latencykit.io.declared import Report
@@ -35,7 +37,14 @@ _OWPING = (
     r"one-way delay min/median/max = (?P<min>-?[\d.]+)/(?P<median>-?[\d.]+)/(?P<max>-?[\d.]+) ms"
     r"(?:(?:[^\n]*\n){2}Percentiles:(?P<points>(?:\n\s+[\d.]+: -?[\d.]+ ms)+))?"
 )
-_KEYS = {"mean": "Avg", "min": "Best", "max": "Wrst", "std": "StDev"}
+_KEYS = {
+    "count": "Snt",
+    "lost": "Loss%",
+    "mean": "Avg",
+    "min": "Best",
+    "max": "Wrst",
+    "std": "StDev",
+}
 
 
 def _median(report: Report) -> Report:
@@ -43,16 +52,19 @@ def _median(report: Report) -> Report:
     return replace(report, points={**report.points, 50.0: stats.pop("median")}, stats=stats)
 
 
-def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
-    """Read every hop."""
+def read_raw(source: Source, options: ReadOptions) -> dict[str, Data]:
+    """Read the probes of every hop: sent (x), answered by a host (h) after its µs (p)."""
     series: dict[str, Data] = {}
-    for hop in json_text.entry(json_text.load(source), "report", source).get("hubs", ()):
-        count = int(hop["Snt"])
-        late = round(count * float(hop["Loss%"]) / 100)
-        facts = {name: in_ns(float(hop[key]), "ms") for name, key in _KEYS.items() if key in hop}
-        series[distinct(str(hop.get("host", "")), series)] = report_of(
-            facts | {"count": count - late, "timeouts": late}, _RUN, as_it_is
-        )
+    text = plain(source.text())
+    hosts = dict(re.findall(r"^h (\d{1,3}) (\S+)", text, re.MULTILINE))
+    sent = np.array(re.findall(r"^x (\d{1,3})\b", text, re.MULTILINE), object).astype(int)
+    answers = re.findall(r"^p (\d{1,3}) (\d{1,15})\b", text, re.MULTILINE)
+    hops, times = np.array(answers, object).reshape(-1, 2).astype(int).T
+    for hop in np.union1d(sent, hops).tolist():
+        own = times[hops == hop] * 1000
+        run = _RUN.replace(timeouts=max(int((sent == hop).sum()) - own.size, 0))
+        (data,) = samples_of({"duration": own}, run, options).values()
+        series[distinct(hosts.get(str(hop), f"hop {hop + 1}"), series)] = data
     return series
 
 
@@ -69,7 +81,14 @@ FORMATS = {
         has_match(r"WinMTR statistics", _WINMTR),
         Lines(run=_RUN.replace(tool="WinMTR", notes=(_WHOLE,)), row=_WINMTR, unit="ms"),
     ),
-    "mtr-json": (has_json_keys(("hubs", "Loss%", "Snt")), read_json),
+    "mtr-json": (
+        has_json_keys(("hubs", "Loss%", "Snt")),
+        Json(run=_RUN, facts=_KEYS, unit="ms", each="report.hubs", name="host"),
+    ),
+    "mtr-raw": (
+        has_match(r"^[xh] \d{1,3} \S+\n(?:[^\n]*\n){0,99}?p \d{1,3} \d+(?: \d+)?$"),
+        read_raw,
+    ),
     "owping": (
         has_match(_OWPING),
         Lines(

@@ -156,7 +156,9 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
         notes=(*late, _HINT), **(_SCHEDULE if "rate limit schedule lag" in text else _CLOSED),
     )  # fmt: skip
     count = fact(text, r"^number of transactions actually processed: (\d+)", int)
-    return {"": data_from_points({}, count, stats, run, "ms")}
+    cells = re.findall(r"^latency percentile ([\d.]+) = ([\d.]+) ms", text, re.MULTILINE)  # Neon's
+    points = {float(level): float(value) for level, value in cells}
+    return {"": data_from_points(points, count, stats, run, "ms")}
 
 
 _PROGRESS = (

@@ -30,7 +30,7 @@ from latencykit.errors import (
     LatencyKitError,
 )
 from latencykit.io import build, json_text
-from latencykit.io.source import Confidence, Source
+from latencykit.io.source import COMMANDS, Confidence, Source
 from latencykit.io.text_reports import certain, has_json_keys, has_keys, has_match
 from latencykit.io.wire import Schema, decode, delimited
 from latencykit.units import format_value
@@ -212,6 +212,10 @@ _LINE = re.compile(
 _LABEL = re.compile(
     r'(?<![\w.])([a-zA-Z_][\w.]*+|"(?:\\.|[^"\\])*+")[ \t]*+=[ \t]*"((?:\\.|[^"\\])*)"'
 )
+_MOMENT = re.compile(r"^(\S+) @\[([\d.]+)\]", re.MULTILINE)
+_PROMTOOL = re.compile(
+    r"^([a-zA-Z_:][\w:]*)?(\{[^\n]*\})? =>[ \t]*\n((?:\S+ @\[[\d.]+\][ \t]*\n?)+)", re.MULTILINE
+)
 _QUOTED_NAME = re.compile(r'\{[ \t]*"((?:\\.|[^"\\])*)"[ \t]*[,}]')
 _RUNTIME = (
     "go_", "promhttp_", "process_", "python_", "jvm_", "prometheus_", "scrape_", "nodejs_",
@@ -260,7 +264,7 @@ def _families_of(source: Source, options: ReadOptions) -> _Families:
     stated: dict[str, dict[str, str]] = {"TYPE": {}, "UNIT": {}, "HELP": {}}
     types = stated["TYPE"]
     families: dict[str, dict[Labels, _Metric]] = {}
-    source.clean(commands=True)
+    source.clean(COMMANDS)
     lines = source.text().rstrip().split("\n")
     for number, line in enumerate(lines, 1):
         if line.startswith("#"):
@@ -336,7 +340,8 @@ def _data(metric: _Metric, run: Run, source: Source) -> Data | None:
         return _of_rates(metric.edges, run, source, metric.line)
     if metric.edges:
         return _from_cumulative(metric.edges, count, mean, run, source, metric.line)
-    points = {p: value for p, value in metric.quantiles.items() if math.isfinite(value)}
+    scale = 0.01 if max(metric.quantiles, default=0.0) > 100 else 1.0  # quantile="99" of some
+    points = {p * scale: value for p, value in metric.quantiles.items() if math.isfinite(value)}
     if not (count > 0 or (math.isnan(count) and points)) or (mean is None and not points):
         return None
     window = "quantiles are the client's own, over its sliding window"
@@ -578,6 +583,19 @@ def _snake(value: object) -> Any:
 # Query answers.
 
 
+def read_promtool(source: Source, options: ReadOptions) -> dict[str, Data]:
+    """Read a range as promtool prints it: a line of labels, and one per moment below it."""
+    rows = [
+        {
+            "metric": ({"__name__": head[1]} if head[1] else {})
+            | dict(_LABEL.findall(head[2] or "")),
+            "values": [[float(at), value] for value, at in _MOMENT.findall(head[3])],
+        }
+        for head in _PROMTOOL.finditer(source.text())
+    ]
+    return _answer({"resultType": "matrix", "result": rows}, source, options)
+
+
 def read_range(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every histogram: a range as a log, an instant as a histogram."""
     record = json_text.load(source)
@@ -587,17 +605,25 @@ def read_range(source: Source, options: ReadOptions) -> dict[str, Data]:
         raise source.corrupt(None, seen, "a result", "query anew")
     if "resultType" not in answer and not answer.keys().isdisjoint(("results", "timeseries")):
         answer = {"resultType": "matrix", "result": _of_remote(answer)}
+    return _answer(answer, source, options)
+
+
+def _answer(answer: JSONObject, source: Source, options: ReadOptions) -> dict[str, Data]:
     kind, results = answer.get("resultType"), json_text.entry(answer, "result", source, list)
     if kind not in ("matrix", "vector"):
         expected = "a matrix (query_range) or a vector"
         raise source.corrupt(None, f"the answer is a {kind}", expected)
-    families: dict[str, dict[Labels, list[JSONObject]]] = {}
+    families: dict[str, dict[Labels, Any]] = {}  # rows of buckets, or a client's quantiles
     for row in results:
         labels = dict(json_text.entry(row, "metric", source))
         name = str(labels.pop("__name__", "")).removesuffix("_bucket")
         if "le" in labels or row.get("histograms") or row.get("histogram"):
             own = tuple(sorted((key, value) for key, value in labels.items() if key != "le"))
             families.setdefault(name, {}).setdefault(own, []).append(row)
+        elif "quantile" in labels and row.get("value"):
+            level, own = _number(labels.pop("quantile")) * 100, tuple(sorted(labels.items()))
+            metric = families.setdefault(name, {}).setdefault(own, _Metric())
+            metric.quantiles[level] = _number(row["value"][1])
     if not families:
         seen = "no series has the label le" if results else "the answer contains no series"
         hint = (
@@ -748,8 +774,10 @@ def _of_remote(answer: JSONObject) -> list[JSONObject]:
     return rows
 
 
-def _over_time(rows: list[JSONObject], kind: str, run: Run, source: Source) -> Data | None:
+def _over_time(rows: Any, kind: str, run: Run, source: Source) -> Data | None:
     """The series of one set of labels, over time where there are several moments."""
+    if isinstance(rows, _Metric):
+        return _data(rows, run, source)
     native = rows[0].get("histograms") or [rows[0].get("histogram")]
     if native[0]:
         return _native(native, "__name__" in rows[0]["metric"], run, source)
@@ -890,13 +918,14 @@ FORMATS = {
     "prometheus": (
         has_match(
             r"^# TYPE \S+ (?:gauge)?(?:histogram|summary)\s*$"
-            r'|^(?:[a-zA-Z_:][\w:]*_bucket)?\{[^}\n]*\ble="',
+            r'|^(?:[a-zA-Z_:][\w:]*_bucket)?\{[^}\n]*\ble="|^[a-zA-Z_:][\w:]*\{[^}\n]*\bquantile="',
             confidence=Confidence.LIKELY,
         ),
         read,
     ),
     "prometheus-scrapes": (sniff_scrapes, read_scrapes),
     "prometheus-protobuf": (sniff_protobuf, read),
+    "promtool-range": (has_match(_PROMTOOL), read_promtool),
     "prometheus-json": (
         has_json_keys(
             ("resultType", "result"),

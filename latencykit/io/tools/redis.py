@@ -104,7 +104,7 @@ def read_memtier_json(source: Source, options: ReadOptions) -> Series:  # noqa: 
 
 def read_memtier_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read the table and the cumulative lines of every command."""
-    text = text_of_run(source, r"^(?:\d+ +Threads *|ALL STATS)$", "^Totals ")
+    text = text_of_run(source, r"^(?:\d+ +Threads *|ALL STATS)$|(?<!=\n)^Type +Ops", "^Totals ")
     at = max(text.rfind("\nALL STATS\n"), text.rfind("AGGREGATED AVERAGE RESULTS"), 0)
     header = re.search(r"^Type +.*$", text[at:], re.MULTILINE)
     if header is None:

@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import Any
 
 from latencykit.core.run import Run
-from latencykit.io.declared import Json, Report, Text
-from latencykit.io.text_reports import has_match
+from latencykit.io.declared import Json, Report, Text, at
+from latencykit.io.text_reports import fact, has_match
 from latencykit.units import format_duration
 
 _RUN = Run(
@@ -28,9 +28,12 @@ _LABELS = {
 }  # fmt: skip
 
 
-def finish(report: Report, _: Any = None) -> Report:
+def finish(report: Report, record: Any = None) -> Report:
     """Work the mean out where siege printed it too coarsely; `connections` are its concurrency."""
     run, mean = report.run, report.stats["mean"]
+    good = at(record, _GOOD) if record else fact(report.text, r"Successful t\w+: +(\d+)", int)
+    if good is not None and (bad := (report.count or 0) - good) > 0:  # siege's own count is 0
+        report, run = replace(report, mixed=bad), run.replace(failed=run.failed + bad)
     busy = (run.connections or 0.0) * (run.duration or 0.0)
     notes = ["siege prints times to 10 ms", _HINT]
     if mean < 1e8 and busy and report.count:
@@ -41,6 +44,7 @@ def finish(report: Report, _: Any = None) -> Report:
     return replace(report, run=run.replace(connections=None).with_notes(*notes), stats=stats)
 
 
+_GOOD = "successful_transactions"
 _CELL = r'^[ \t]*"?{}"?[ \t]*:[ \t]*([\d.]+)[ \t]*(ms\b)?'
 TEXT = Text(
     run=_RUN,

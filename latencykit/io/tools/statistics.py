@@ -10,7 +10,7 @@ import numpy as np
 from latencykit.core.run import Run
 from latencykit.io import json_text
 from latencykit.io.build import data_from_buckets, distinct, unit_in
-from latencykit.io.declared import Lines, as_it_is, in_ns, report_of
+from latencykit.io.declared import Json, Lines, as_it_is, in_ns, report_of
 from latencykit.io.text_reports import has_json_keys, has_match, plain
 
 if TYPE_CHECKING:
@@ -101,6 +101,15 @@ def read_elbencho(source: Source, options: ReadOptions) -> dict[str, Data]:  # n
 
 
 FORMATS = {
+    "perf-hooks": (
+        has_json_keys(("exceeds", "percentiles", "min")),
+        Json(
+            run=Run(tool="Node.js perf_hooks", unit="ns"),
+            facts={"count": "count", "min": "min", "max": "max", "mean": "mean", "std": "stddev"},
+            unit="ns",
+            points="percentiles",
+        ),
+    ),
     "envoy-stats": (
         has_match(_ENVOY),
         Lines(

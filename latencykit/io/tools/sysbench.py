@@ -92,7 +92,7 @@ FORMATS = {
     "sysbench": (
         has_match(
             r"^sysbench \d+\.\d+|^Latency histogram \(values are in milliseconds\)"
-            r"|Threads fairness:"
+            r"|Threads fairness:|^ *total number of events: "
         ),
         read,
     ),

@@ -205,8 +205,7 @@ def _detailed(
         return part.source.corrupt(number, seen, expected, "run wrk2 anew")
 
     lines = part.lines(*span)
-    rows = ((number, line) for number, line in lines if not line.startswith("----"))
-    spectrum = parse_spectrum(rows, fail)
+    spectrum = parse_spectrum(lines, fail)
     for label, name in (("#[Mean", "mean"), ("#[Max", "max")):
         at = next((number for number, line in lines if line.startswith(label)), None)
         if at is not None and name not in spectrum.reported_stats:
