@@ -7,6 +7,7 @@ import os
 import re
 from collections import Counter
 from dataclasses import replace
+from itertools import pairwise
 from operator import itemgetter
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, cast
@@ -49,7 +50,7 @@ from latencykit.io.source import (
 from latencykit.units import NANOSECONDS, parse_moment
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     import pandas as pd
 
@@ -106,9 +107,7 @@ def detect(source: Source, name: str | Format | None = None) -> Format:
             known = ", ".join(sorted(entry.name for entry in registry.all_formats()))
             raise InvalidArgumentError(f"{name!r} is not a format; the formats are {known}")
         if not source.is_dir and (source.clean(PASTED) or not _sniffed(named, source, [])):
-            _unquoted(source, set(), Confidence.GENERIC, (named,))
-            if not _sniffed(named, source, []):
-                _printed_object(source, named)
+            _changed(source, set(), named, unknown=not _sniffed(named, source, []))
         return named
     if not source.is_dir:
         _check_text(source)
@@ -125,13 +124,7 @@ def detect(source: Source, name: str | Format | None = None) -> Format:
             return asked[0][1]
         sure = {entry.name for confidence, entry in asked if confidence > Confidence.GENERIC}
         unknown = not any(confidence for confidence, _ in asked) and not broken
-        changed = (
-            _unquoted(source, sure, Confidence.LIKELY)
-            or _below_prose(source, sure)
-            or (unknown and _unquoted(source, sure, Confidence.GENERIC))
-            or (unknown and source.clean(COMMANDS))
-            or (unknown and _printed_object(source))
-        )
+        changed = _changed(source, sure, unknown=unknown)
     best = max(confidence for confidence, _ in asked)
     claims = {entry.name: confidence for confidence, entry in asked if confidence}
     claims.pop("hlog", None)  # by its name only
@@ -171,68 +164,56 @@ def detect(source: Source, name: str | Format | None = None) -> Format:
     )
 
 
-def _unquoted(
-    source: Source, sure: set[str], least: Confidence, formats: tuple[Format, ...] = ()
-) -> bool:
-    """Leave out what stands before every line if readers know the text then, too.
-
-    With the `least` confidence GENERIC, the formats that are asked last may be the one.
-    """
-    from latencykit.io.text_reports import line_prefixes
-
-    head = source.head
-    if head.is_dir or source.prefix or "\ufffd" in head.text:
-        return False
-    for source.prefix in reversed(list(line_prefixes("\n".join(head.lines)))):
-        del vars(source)["head"]
-        asked = [(_sniffed(entry, source, []), entry) for entry in formats]
-        asked = asked or _asked(source, [])
-        known = {entry.name for level, entry in asked if level >= least and entry.name != "hlog"}
-        if known and sure <= known:
-            return True
-    source.prefix, vars(source)["head"] = "", head
-    return False
-
-
-def _printed_object(source: Source, *formats: Format) -> bool:
-    """Make JSON of an object as an interpreter prints it, if readers know it then."""
-    head, pasted = source.head, source.pasted
-    if not re.match(r"\s*(?:[\w$=]{1,60} ){0,3}[{\[]", head.text) or not source.clean(LITERAL):
-        return False
-    if any(_sniffed(entry, source, []) for entry in formats) or (
-        not formats and any(confidence for confidence, _ in _asked(source, []))
-    ):
-        return True
-    source.pasted, vars(source)["head"] = pasted, head
-    return False
-
-
 _CONTROL = re.compile(rb"[\0-\x08\x0b\x0e-\x1a]|\r(?!\n)")
 _ABOVE = 5  # lines
 _BLANK = re.compile(r"\s*")
 _PROSE = re.compile(r"\s*(?:[A-Za-z][^\n\t]*(?: \S|:)[^\n\t]*)?")  # a head of a table has tabs
 _SENTENCE = re.compile(r"\s*(?:[A-Za-z']+(?: [\w',-]+){2,40} ?[:.])?\s*")
+_OBJECT = re.compile(r"\s*(?:[\w$=]{1,60} ){0,3}[{\[]")
 
 
-def _below_prose(source: Source, sure: set[str]) -> bool:
-    """Leave out blank lines and sentences above a text that readers are as sure of without."""
-    head, above = source.head, source.above
-    if head.is_dir or above or "\ufffd" in head.text or _CONTROL.search(head.data):
-        return False
-    for number, line in enumerate(head.lines[:_ABOVE], 1):
-        if not (_SENTENCE if sure else _PROSE).fullmatch(line):
+def _changes(source: Source, *, unknown: bool) -> Iterator[tuple[dict[str, Any], Confidence]]:
+    """Yield what may be left out of a text, or made of it, and the confidence that is enough.
+
+    What stands before every line, blank lines and sentences above, and of a text that no reader
+    knows commands, and how an interpreter prints an object.
+    """
+    from latencykit.io.text_reports import line_prefixes
+
+    head, pasted, lines = source.head, source.pasted, source.head.lines
+    prefixes = [] if source.prefix else [*line_prefixes("\n".join(lines))][::-1]
+    yield from (({"prefix": prefix}, Confidence.LIKELY) for prefix in prefixes)
+    words, between = (_PROSE, _BLANK) if unknown else (_SENTENCE, _SENTENCE)
+    above = [] if source.above or _CONTROL.search(head.data) else lines[: _ABOVE + 1]
+    for number, (line, first) in enumerate(pairwise(above), 1):
+        if not words.fullmatch(line):
             break
-        source.above = number
+        if not between.fullmatch(first):
+            document = first[0] in "{[" and any(map(str.strip, lines[:number]))
+            yield {"above": number}, Confidence.GENERIC if document else Confidence.LIKELY
+    if unknown:
+        yield from (({"prefix": prefix}, Confidence.GENERIC) for prefix in prefixes)
+        if COMMANDS[0] not in pasted and COMMANDS[0][0].search(head.data):
+            yield {"pasted": pasted + COMMANDS}, Confidence.NO
+        if LITERAL[0] not in pasted and _OBJECT.match(head.text):
+            yield {"pasted": pasted + LITERAL}, Confidence.GENERIC
+
+
+def _changed(source: Source, sure: set[str], *formats: Format, unknown: bool) -> bool:
+    """Change a source so that readers know it then, all that are sure of it without, too."""
+    head, given = source.head, (source.prefix, source.above, source.pasted)
+    if head.is_dir or "\ufffd" in head.text or b"\0" in head.data:
+        return False
+    for change, least in [*_changes(source, unknown=unknown)]:
+        source.prefix, source.above, source.pasted = given
+        vars(source).update(change)
         del vars(source)["head"]
-        first, prose = next(iter(source.head.lines), ""), any(map(str.strip, head.lines[:number]))
-        if (_SENTENCE if sure else _BLANK).fullmatch(first):
-            continue
-        asked = (*registry.candidates(source.head), *registry.generic_formats())
-        least = Confidence.GENERIC if prose and first[0] in "{[" else Confidence.LIKELY
-        known = {entry.name for entry in asked if _sniffed(entry, source, []) >= least}
-        if known - {"hlog"} and sure <= known:
+        asked = [(_sniffed(entry, source, []), entry) for entry in formats] or _asked(source, [])
+        known = {entry.name for level, entry in asked if level >= least and entry.name != "hlog"}
+        if known and sure <= known:
             return True
-    source.above, vars(source)["head"] = above, head
+    source.prefix, source.above, source.pasted = given
+    vars(source)["head"] = head
     return False
 
 

@@ -42,21 +42,12 @@ _TEXTS = ("tool", "version", "command")
 _COUNTED = ("connections", "failed", "timeouts", "dropped", "unfinished")
 
 
-@record()
-class Contradiction:
-    """The fault of one stated value: a statistic's name or a percentile, in ns."""
-
-    name: str | float
-    value: float
-    seen: str
-
-
 def stated(
     points: Mapping[float, float], stats: Mapping[str, float], run: Run
 ) -> tuple[dict[float, float], dict[str, float], Run]:
     """Return percentiles and statistics that can be true, and the run with notes on the others."""
     unit = "none" if run.unit == "none" else "ns"
-    wrong: list[Contradiction] = []
+    wrong: list[str] = []
     kept = dict(stats)
     for name in [name for name in _NAMES if name in kept]:
         kept[name] = _number(kept[name])
@@ -69,17 +60,15 @@ def stated(
             wrong.append(_left_out(percentile, value, unit))
         else:
             inner[percentile] = value
-    for flaw in _contradictions(
-        inner, kept, _Precision(unit, min(NANOSECONDS.get(run.unit, 1.0), GRAIN))
-    ):
-        done = "it was raised to that"
-        if isinstance(flaw.name, str) and kept.pop(flaw.name, None) is not None:
-            done = f"{_named(flaw.name)} was left out"
-        wrong.append(replace(flaw, seen=f"{flaw.seen}: {done}"))
+    precision = _Precision(unit, min(NANOSECONDS.get(run.unit, 1.0), GRAIN))
+    for doubted, seen in _contradictions(inner, kept, precision):
+        left_out = isinstance(doubted, str) and kept.pop(doubted, None) is not None
+        done = f"{_named(doubted)} was left out" if left_out else "it was raised to that"
+        wrong.append(f"{seen}: {done}")
     top = kept.get("min", 0.0)
     for percentile, value in inner.items():
         inner[percentile] = top = max(top, value)
-    return inner, kept, run.with_notes(*(flaw.seen for flaw in wrong)) if wrong else run
+    return inner, kept, run.with_notes(*wrong)
 
 
 def whole_count(count: object) -> int | None:
@@ -121,9 +110,8 @@ def _shown(value: float, unit: str) -> str:
     )
 
 
-def _left_out(name: str | float, value: float, unit: str) -> Contradiction:
-    seen = f"{_named(name)} is {_shown(value, unit)}, which is not a latency: it was left out"
-    return Contradiction(name, value, seen)
+def _left_out(name: str | float, value: float, unit: str) -> str:
+    return f"{_named(name)} is {_shown(value, unit)}, which is not a latency: it was left out"
 
 
 @record()
@@ -151,22 +139,22 @@ class _Precision:
 
 def _contradictions(
     points: Mapping[float, float], stats: Mapping[str, float], precision: _Precision
-) -> list[Contradiction]:
-    """Values that cannot be true together: each with the one that is not believed."""
-    wrong: list[Contradiction] = []
+) -> list[tuple[str | float, str]]:
+    """The values that are not believed, each with what contradicts it."""
+    wrong: list[tuple[str | float, str]] = []
     inner = list(points.items())
     at, top = inner[0] if inner else (0.0, 0.0)
     for percentile, value in inner[1:]:
         seen = precision.order(percentile, value, at, top)
-        wrong += [Contradiction(percentile, value, text) for text in seen]
+        wrong += [(percentile, text) for text in seen]
         at, top = (percentile, value) if value > top else (at, top)
     least, mean, most = ((name, stats.get(name, math.nan)) for name in ("min", "mean", "max"))
-    pairs: list[tuple[_Stated, _Stated, _Stated]] = []
+    pairs: list[tuple[_Stated, _Stated, str]] = []
     if inner:
-        pairs = [(most, (at, top), most), (inner[0], least, least)]
-    pairs += [(most, least, least), (mean, least, mean), (most, mean, mean)]
+        pairs = [(most, (at, top), "max"), (inner[0], least, "min")]
+    pairs += [(most, least, "min"), (mean, least, "mean"), (most, mean, "mean")]
     for lower, upper, doubted in pairs:
-        wrong += [Contradiction(*doubted, text) for text in precision.order(*lower, *upper)]
+        wrong += [(doubted, text) for text in precision.order(*lower, *upper)]
     return wrong
 
 
@@ -194,7 +182,7 @@ def believed(data: Data) -> Data:
     points, stats, run = stated(
         dict(zip(*data.reported_percentiles, strict=True)), data.reported_stats, data.run
     )
-    wrong: list[Contradiction] = []
+    wrong: dict[str, str] = {}
     if data.index.size:
         unit = "none" if data.unit == "none" else "ns"
         precision = _Precision(unit, min(NANOSECONDS.get(run.unit, 1.0), GRAIN))
@@ -209,11 +197,9 @@ def believed(data: Data) -> Data:
                 span = f"from {edge} on" if side == "below" else f"up to {edge}"
                 seen = f"{_named(name)}, {_shown(value, unit)}, lies {side} counted values, {span}"
                 seen += f", which {CONTRADICTS} it: it was left out"
-                wrong.append(Contradiction(name, value, seen))
-    if wrong:
-        run = run.with_notes(*(flaw.seen for flaw in wrong))
-        left_out = {flaw.name for flaw in wrong}
-        stats = {name: value for name, value in stats.items() if name not in left_out}
+                wrong[name] = seen
+    run = run.with_notes(*wrong.values())
+    stats = {name: value for name, value in stats.items() if name not in wrong}
     if run is data.run and tuple(points.values()) == data.reported_percentiles[1]:
         return data
     return replace(
