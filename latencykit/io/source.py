@@ -673,8 +673,8 @@ PASTED = (
     # colours and links; what clears a line or the screen parts one report from the next
     (re.compile(rb"\x1b(?:\[[\d;]{0,30}m|\]8;[^\x07\x1b]*+(?:\x07|\x1b\\))"), b""),
     (re.compile(rb"(?<!\d)\xc2\xa0|\xc2\xa0(?!\d)"), b" "),  # not of a number of French
+    (re.compile(rb"(?m)^( {0,8})(?:```|~~~)(?:[\w-]{0,20}(?=\r?$))?"), rb"\1"),
     (re.compile(rb"(?m)(?<![ ]) ++(?=\r?$)"), b""),
-    (re.compile(rb"(?m)^ {0,8}(?:```|~~~)(?:[\w-]{0,20}(?=\r?$))?"), b""),
     (re.compile(rb"(?m)^`([^`\n]{1,4000})`(?=\r?$)"), rb"\1"),
     (re.compile(rb"(?<![*/\w])\*\*([\w.+\xc2-][^*/\n]{0,40})\*\*(?![*/])"), rb"\1"),
     (re.compile(rb"(?m)(?<![>\s])(?:</(?:code|pre|p)>)+(?=\r?$)"), b""),
