@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import gzip
 import importlib
+import itertools
 import json
 import os
 import pkgutil
@@ -22,12 +23,15 @@ import tempfile
 import traceback
 import unicodedata
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import latencykit
 from tests.conftest import DATA
 from tests.fuzz import mutations
 from tests.untrusted.test_long_words import TABLES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
 
 LOG = DATA / "hlog/hdrhistogram-java-ctrlz-a/uncorrected.hlog"
 LONG, MANY = "9" * 5000, 1 << 16
@@ -127,38 +131,57 @@ def commands(path: Path, folder: Path) -> list[list[str]]:
 
 
 _CHILD = """
-import contextlib, io, json, resource, sys, time
+import contextlib, io, json, os, resource, sys, time
 from latencykit.cli import main
-for words in json.loads(sys.argv[1]):
-    out, status, begin = io.StringIO(), 0, time.process_time()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
-        try:
-            main(words)
-        except SystemExit as end:
-            status = end.code
-    took = time.process_time() - begin
-    lines = open("/proc/self/status").read().splitlines()
-    peak = next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
-    print(json.dumps([words[0], status, took, peak / 1024, out.getvalue()]), flush=True)
+from tests.benchmarks.hostile import import_all
+import_all()
+for commands in json.load(sys.stdin):
+    if child := os.fork():
+        print(json.dumps(os.waitpid(child, 0)[1]), flush=True)
+        continue
+    resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
+    for words in commands:
+        out, status, begin = io.StringIO(), 0, time.process_time()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
+            try:
+                main(words)
+            except SystemExit as end:
+                status = end.code
+        took = time.process_time() - begin
+        lines = open("/proc/self/status").read().splitlines()
+        peak = next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
+        print(json.dumps([words[0], status, took, peak / 1024, out.getvalue()]), flush=True)
+    os._exit(0)
 """
 
 
-def measure(path: Path) -> list[tuple[str, int | None, float, float, str]]:
-    """Return command, status, seconds of the processor, MiB at the peak and output of each.
+def import_all() -> None:
+    """Import what commands need, before a process is forked for each file."""
+    ours = pkgutil.walk_packages(latencykit.__path__, "latencykit.")
+    asked = (one.name for one in ours if one.name.split(".")[1] in ("cli", "io", "views"))
+    for module in ("pandas", "pyarrow.parquet", "asyncio", *asked):
+        importlib.import_module(module)
 
-    All run in one process that may take a minute of the processor; the first one's time contains
-    the imports.
+
+def measure(paths: Sequence[Path]) -> Iterator[tuple[Path, str, int | None, float, float, str]]:
+    """Yield path, command, status, seconds of the processor, MiB at the peak and output of each.
+
+    All commands of a file run in one process that may take a minute of the processor; where it
+    dies, its command has no status.
     """
     with tempfile.TemporaryDirectory() as folder:
-        words = commands(path, Path(folder))
+        every = [commands(path, Path(folder)) for path in paths]
         done = subprocess.run(
-            [sys.executable, "-c", _CHILD, json.dumps(words)], capture_output=True, text=True,
-            check=False, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (60, 60)),
+            [sys.executable, "-c", _CHILD], input=json.dumps(every), capture_output=True, text=True,
+            check=True,
         )  # fmt: skip
-    rows = [tuple(json.loads(line)) for line in done.stdout.splitlines()]
-    if len(rows) < len(words):
-        rows.append((words[len(rows)][0], None, 60.0, 0.0, done.stderr[-300:]))
-    return rows
+    lines = map(json.loads, done.stdout.splitlines())
+    for path, words in zip(paths, every, strict=True):
+        rows = list(itertools.takewhile(lambda line: isinstance(line, list), lines))
+        for row in rows:
+            yield path, *row
+        if len(rows) < len(words):
+            yield path, words[len(rows)][0], None, 60.0, 0.0, done.stderr[-300:]
 
 
 def unsafe(text: str) -> list[str]:
@@ -172,10 +195,7 @@ def mutants(each: int, fixtures: int = 60, seed: int = 0) -> tuple[int, int]:
 
     Each has a process of its own, a fork of this one, which has imported what they need.
     """
-    ours = pkgutil.walk_packages(latencykit.__path__, "latencykit.")
-    asked = (one.name for one in ours if one.name.split(".")[1] in ("cli", "io", "views"))
-    for module in ("pandas", "pyarrow.parquet", "asyncio", *asked):
-        importlib.import_module(module)
+    import_all()
     sources = mutations.samples()
     chosen = sources[:: max(len(sources) // fixtures, 1)][:fixtures]
     total, cores = each * len(chosen), len(os.sched_getaffinity(0))
@@ -227,15 +247,13 @@ def main() -> None:
         sys.exit(min(fell, 1))
     over = 0
     with tempfile.TemporaryDirectory() as folder:
-        for path in siblings(Path(folder)):
-            for command, status, seconds, mebibytes, text in measure(path):
-                good = status in (0, 2) and seconds <= SECONDS and mebibytes <= MEBIBYTES
-                over += not good or bool(unsafe(text))
-                print(
-                    f"{path.parent.name}/{path.name:16} {command:8} {status} {seconds:5.2f} s "
-                    f"{mebibytes:4.0f} MiB {'' if good else 'OVER'} {' '.join(unsafe(text))}",
-                    flush=True,
-                )
+        for path, command, status, seconds, mebibytes, text in measure(siblings(Path(folder))):
+            good = status in (0, 2) and seconds <= SECONDS and mebibytes <= MEBIBYTES
+            over += not good or bool(unsafe(text))
+            print(
+                f"{path.parent.name}/{path.name:16} {command:8} {status} {seconds:5.2f} s "
+                f"{mebibytes:4.0f} MiB {'' if good else 'OVER'} {' '.join(unsafe(text))}"
+            )
     print(f"{over} beyond {SECONDS} s, {MEBIBYTES} MiB, exit status 0 or 2, or unsafe")
 
 
