@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from latencykit._records import record
-from latencykit.analysis.stall_records import RECORD, poisson_decades
+from latencykit.analysis.stall_records import NEAR, RECORD, poisson_decades
 from latencykit.analysis.stalls import TINY
 from latencykit.core.quantiles import poisson_at_least
 
@@ -81,8 +81,6 @@ class ModelRules:
     part_of_waiting: float = 0.15
     # the same where buckets, not starts, say which were slow for a part
     part_of_waiting_untimed: float = 0.6
-    # of those due: at most as many are connections that waited
-    max_waiting: float = 0.5
     # connections: as many at least were frozen where others sent on
     min_frozen: float = 2.0
     # of those due: slow requests that delayed no others, and how many more
@@ -195,7 +193,9 @@ def _predictions(
     by_chance = rules.part_of_waiting if s.timed else rules.part_of_waiting_untimed
     chance_part = (rules.part_of_due if s.timed else 0.0) * s.due + by_chance * s.throughout + 0.5
     few_partly = at_most(s.partly, chance_part)
-    few_partly += at_most(s.throughout, rules.max_waiting * s.due + 1)
+    # Those that waited were in flight, or due in that part of the stall.
+    early = RECORD.throughout if s.timed else 1 - NEAR.near_share
+    few_partly += at_most(s.throughout, s.in_flight + early * s.due + 1)
     back = np.abs(s.missing) <= rules.caught_up * np.maximum(s.due - s.sent, 1.0)
     never = np.where(back & s.timed, -rules.burst_decades, 0.0)
     later = np.where(~back & s.timed & ~s.ended, -rules.burst_decades, 0.0)  # or the run was over

@@ -528,7 +528,7 @@ def _of_log(facts: Facts, series: IntervalSeries, stalls: Stalls) -> StallRecord
         ]
     )
     stop = float((series.start + series.length).max())
-    ended = sent <= RECORD.sent_each * throughout + 1 + 2 * noise
+    ended = sent <= RECORD.sent_each * throughout + 1 + 2 * noise + LOG.rate_error * due
     ended &= end >= stop - 2 * interval
     histogram, number = facts.histogram, float(np.median(throughout))
     inside = float((throughout * length).sum())
@@ -582,7 +582,7 @@ class HistogramRules:
     # and how many were slow for a part of them
     max_part_share: float = 0.6
     # of the connections: as many were slow throughout a stall
-    near_number: tuple[float, float] = (0.6, 1.5)
+    near_number: tuple[float, float] = (0.85, 1.15)
     # of each connection: with fewer, a slow mode of 2 % is about as many requests,
     min_requests: float = 100.0
     # the likelier by that many decades for a tenth of them
