@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from latencykit._records import record
-from latencykit.analysis.stalls import SLOW, Trace, constant_load, first_pass_over, usual_rate
+from latencykit.analysis.stalls import SLOW, Trace, constant_load, usual_rate
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog, in_succession, interval_series
 from latencykit.core.samples import Samples
@@ -18,7 +18,6 @@ from latencykit.errors import InvalidArgumentError
 from latencykit.units import NANOSECONDS, parse_duration
 
 if TYPE_CHECKING:
-    from latencykit.core.blocks import TopFold
     from latencykit.core.histogram_log import IntervalSeries
     from latencykit.core.run import Run
 
@@ -69,7 +68,7 @@ class Facts:
     data: Any
     histogram: Any = None  # of all values; None where a summary's statistics do not suffice
     trace: Trace | None = None  # sends and replies, for samples with start times
-    first_pass: tuple[IntervalSeries, TopFold | None] | None = None  # over a log
+    series: IntervalSeries | None = None  # each interval's numbers, for a log
     given_rate: float | None = None  # requests per second
     given_interval: float | None = None  # ns between two requests of one connection
     given_connections: int | None = None
@@ -83,11 +82,6 @@ class Facts:
         return run
 
     @property
-    def series(self) -> IntervalSeries | None:
-        """Each interval's numbers, for a log."""
-        return None if self.first_pass is None else self.first_pass[0]
-
-    @property
     def timed(self) -> bool:
         """There is a series over time."""
         return self.trace is not None or self.series is not None
@@ -98,8 +92,7 @@ class Facts:
         trace = self.trace
         if trace is None or not trace.span > 0:
             return False
-        coarsest = max(trace.step, trace.stamp)
-        return coarsest > FACTS.coarse_gaps * trace.span / trace.due.size
+        return trace.stamp > FACTS.coarse_gaps * trace.span / trace.due.size
 
     @cached_property
     def connections(self) -> int | None:
@@ -342,9 +335,9 @@ def facts_of(
     length = None if duration is None else parse_duration(duration, "s") / 1e9
     data = data.to_unit("ns") if has_unit else data
     data = in_succession(data) if isinstance(data, HistogramLog) else data
-    first_pass = first_pass_over(data) if isinstance(data, HistogramLog) else None
+    series = interval_series(data, (50,)) if isinstance(data, HistogramLog) else None
     histogram = _of_statistics(data) if isinstance(data, Summary) else data.histogram()
     trace = None
     if isinstance(data, Samples) and data.start is not None and len(data) > 1:
         trace = Trace.of(data)
-    return Facts(data, histogram, trace, first_pass, rate, interval, connections, length)
+    return Facts(data, histogram, trace, series, rate, interval, connections, length)

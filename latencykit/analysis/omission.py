@@ -88,8 +88,6 @@ class VerdictRules:
     # of the share that one stall can hit: more is invented, too
     max_stall_ratio: float = 2.5
     min_invented_share: float = 0.1
-    # of as many requests in flight at the end (a stall that outlasts the run)
-    max_probability: float = 1e-3
     # of a timeout: requests that end within that time ended together (a stall)
     timeout_share: float = 0.01
     # seconds: nobody gives up sooner
@@ -278,7 +276,7 @@ def stalls_of(data: Samples | HistogramLog) -> Stalls:
 
 def _judged(facts: Facts) -> tuple[Stalls, StallRecord | None, Explained | None]:
     """What may be stalls, what they left behind, and how likely each explanation is."""
-    stalls = stall_candidates(facts.data, facts.first_pass, facts.trace)
+    stalls = stall_candidates(facts.data, facts.series, facts.trace)
     if not facts.measured or not facts.count:
         return stalls, None, None
     left = stall_record(facts, stalls)
@@ -361,8 +359,7 @@ def _findings(facts: Facts, left: StallRecord | None, stalls: Stalls) -> tuple[s
         "over-corrected": facts.corrected_by in ("us", "tool") and _over_corrected(facts),
         "lost-to-timeouts": run.timeouts and lost,
         "dropped": run.dropped > VERDICT.min_lost_share * total,
-        "unfinished": run.unfinished > max(VERDICT.min_lost_share * total, facts.connections or 1)
-        or _stuck_at_end(facts),
+        "unfinished": run.unfinished > max(VERDICT.min_lost_share * total, facts.connections or 1),
         "clipped": histogram is not None
         and ((histogram.censored and not run.timeouts) or _timed_out(facts)),
         "failed-in-stalls": left is not None
@@ -391,15 +388,6 @@ def _timed_out(facts: Facts) -> bool:
         factor = NANOSECONDS.get(facts.series.unit, 1.0)
         return int((np.nan_to_num(facts.series.max) * factor >= least).sum()) > 1
     return True
-
-
-def _stuck_at_end(facts: Facts) -> bool:
-    """More requests were in flight at the end than usually are, by Little's law."""
-    if not facts.extent_known or not facts.count or not facts.rate:
-        return False
-    usual = facts.rate * facts.histogram.mean / 1e9
-    number = facts.run.unfinished
-    return number > 1 and float(poisson_at_least(number, usual)) < VERDICT.max_probability
 
 
 def _over_corrected(facts: Facts) -> bool:

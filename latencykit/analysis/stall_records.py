@@ -9,14 +9,13 @@ histogram only the slow requests are known, and what a stated rate leaves missin
 from __future__ import annotations
 
 import math
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from latencykit._arrays import as_positions
 from latencykit._records import record
-from latencykit.analysis.period import period_of
 from latencykit.analysis.retime import chains
 from latencykit.analysis.stalls import (
     MAD,
@@ -28,6 +27,7 @@ from latencykit.analysis.stalls import (
     beyond_tail,
     evenly_spread,
     hulls,
+    in_groups,
     tail_decades,
 )
 from latencykit.units import NANOSECONDS
@@ -68,18 +68,13 @@ class RecordRules:
     # lengths of a stall within which a burst makes up for it, and moments that are looked at
     burst_lengths: float = 1.5
     burst_moments: int = 64
-    # requests due that show whether sends went on: all, in each quarter of the usual number,
+    # requests due that show whether sends went on: all, in each quarter of the usual number
     min_due: float = 20.0
     min_sent_share: float = 0.8
     min_quarter_share: float = 0.6
-    # and in one of several stalls
-    min_each_share: float = 0.5
-    # windows elsewhere that show how much sends vary, and parts of a stall that they last
+    # windows elsewhere that show how much sends vary, and in how many parts a stall is counted
     min_windows: int = 8
-    window_parts: tuple[int, ...] = (1, 2, 4, 8)
-    # of what is missing: with as much missing elsewhere, a lull is as deep; decades that remain
-    as_deep: float = 0.1
-    max_lull_decades: float = 1.0
+    window_parts: int = 8
     # variance over mean of counts that keep to a schedule
     schedule_variance: float = 0.25
     min_schedule_bins: int = 8
@@ -177,19 +172,12 @@ def stall_record(facts: Facts, stalls: Stalls) -> StallRecord | None:
     """Return what the source shows of its stalls; None where nothing was slow."""
     trace = facts.trace
     if trace is not None:
-        if facts.coarse and facts.longest < RECORD.min_steps * max(trace.stamp, trace.step):
+        if facts.coarse and facts.longest < RECORD.min_steps * trace.stamp:
             return None
-        left = _of_trace(facts, trace, stalls)
-    elif facts.series is not None:
-        left = _of_log(facts, facts.series, stalls)
-    else:
-        return None if facts.histogram is None else _of_histogram(facts)
-    # Independent slow requests come at no regular times.
-    period = period_of(stalls.end, facts.duration or 0.0) if left else None
-    if left is None or period is None:
-        return left
-    regular = min(-math.log10(max(period.p, TINY)), RECORD.max_decades)
-    return replace(left, tail=np.maximum(left.tail, regular))
+        return _of_trace(facts, trace, stalls)
+    if facts.series is not None:
+        return _of_log(facts, facts.series, stalls)
+    return None if facts.histogram is None else _of_histogram(facts)
 
 
 def decades(z: Floats | float) -> Floats:
@@ -216,26 +204,14 @@ def _lull(
 ) -> float:
     """Decades by which so few requests in a stall are unusual elsewhere, where nobody waits.
 
-    `counts` of equal times are as dispersed as sums outside stalls (`loud`) are; where a
-    lull among those is as deep, a stall is as usual as that.
+    `counts` of equal times are as dispersed as sums outside stalls (`loud`) are.
     """
-    if sent >= due:
-        return 0.0
-    total, noisy = np.append(0.0, np.cumsum(counts)), np.append(0, np.cumsum(loud))
-    size, sums, over = max(round(length / width), 1), np.zeros(0), 1.0
-    for part in RECORD.window_parts:
-        parts = max(size // part, 1)
-        at = np.arange(0, counts.size - parts + 1, parts)
-        elsewhere = (total[at + parts] - total[at])[noisy[at + parts] == noisy[at]]
-        sums = elsewhere if part == 1 else sums
-        if elsewhere.size >= RECORD.min_windows and elsewhere.mean() > 0:
-            over = max(1.0, float(elsewhere.var(ddof=1) / elsewhere.mean()))
-            break
-    unusual = float(poisson_decades(np.asarray(sent), np.asarray(due), over))
-    most = size * width / length * (sent + RECORD.as_deep * (due - sent))
-    if as_deep := int((sums <= most).sum()):
-        return min(unusual, math.log10((sums.size + 1) / as_deep), RECORD.max_lull_decades)
-    return unusual
+    size = max(round(length / width), 1)
+    sums = in_groups(counts, size)[in_groups(loud, size) == 0]
+    over = 1.0
+    if sums.size >= RECORD.min_windows and sums.mean() > 0:
+        over = max(over, float(sums.var(ddof=1) / sums.mean()))
+    return float(poisson_decades(np.asarray(min(sent, due)), np.asarray(due), over))
 
 
 # ------------------------------------------------------------
@@ -284,7 +260,7 @@ def _of_trace(facts: Facts, trace: Trace, stalls: Stalls) -> StallRecord | None:
             resumed[k] = max(float(following.sum()) - first, 0.0) if following.size else 0.0
     lull = np.zeros(length.size)
     for k, lasted in enumerate((stop - begin).tolist()):
-        width = max(lasted, TINY) / RECORD.window_parts[-1]
+        width = max(lasted, TINY) / RECORD.window_parts
         edges = np.arange(0.0, trace.span + TINY, width)
         free = _outside(every, edges[:-1], edges[1:], RECORD.throughout)
         counts = sends(edges[:-1], edges[1:]).astype(np.float64)
@@ -305,7 +281,7 @@ def _of_trace(facts: Facts, trace: Trace, stalls: Stalls) -> StallRecord | None:
     total = due.sum()
     pooled = (quarters.sum(axis=1) >= RECORD.min_quarter_share * total / 4).all()
     pooled &= total >= RECORD.min_due and sent.sum() >= RECORD.min_sent_share * total
-    even |= pooled & (sent >= RECORD.min_each_share * due) & (length.size > 2)
+    even |= pooled & (sent >= due / 2) & (length.size > 2)
     as_slow = np.array(
         [
             ((trace.took > d / 2) & ((trace.end < b - d / 2) | (trace.due > b))).sum()
@@ -374,12 +350,7 @@ def _silence_decades(
     k = int(np.argmax(silences[:most] / np.maximum(silences[1 : most + 1], TINY))) + 1
     rest = silences[k:][::-1]
     single = beyond_tail(float(silences[k - 1]), k, rest, np.ones(rest.size))
-    longest = int(trace.silences.argmax())
-    middle = trace.answers[longest] - trace.silences[longest] / 4
-    load = max(int(trace.under_way(middle)), 1)
-    alike = int((trace.took > TAIL.mode_share * silences[k - 1]).sum())
-    slow = trace.slow.sum() > TAIL.max_slow * k and silences[0] < TAIL.clear_ratio * silences[k]
-    if slow or alike > min(k, TAIL.max_independent) * load:
+    if trace.slow.sum() > TAIL.max_slow * k:
         single = min(single, TAIL.mode_decades)
     alone = throughout < RECORD.one_alone
     tail[alone] = single
@@ -550,11 +521,7 @@ def _of_log(facts: Facts, series: IntervalSeries, stalls: Stalls) -> StallRecord
     tails[counts.asleep[at]] = RECORD.max_decades  # slow requests do not stop the logger
     rate = float(counts.due[0] / max(stalls.worst[0] / 1e9, TINY))
     several = max(1, math.ceil(RECORD.bin_requests / max(rate * interval, TINY)))
-    bins = count.size // several
-    regular, quiet = (
-        part[: bins * several].reshape(bins, several) for part in (count, counts.quiet)
-    )
-    regular = regular.sum(axis=1)[quiet.all(axis=1)]
+    regular = in_groups(count, several)[in_groups(~counts.quiet, several) == 0]
     slowest = float((throughout + partly).sum())
     return StallRecord(
         length, due, sent, rest, throughout, partly, np.clip(tails, 0.0, RECORD.max_decades),
@@ -624,7 +591,8 @@ def _of_histogram(facts: Facts) -> StallRecord | None:
     near, part = max(top.near, 1.0), top.part
     stated, rate = facts.given_rate or facts.run.rate, facts.rate or 0.0
     if not rate:
-        rate = 2 * above_half(histogram)[1] / max(facts.longest, TINY)
+        slow = histogram.count_above(histogram.max / 2) + histogram.censored
+        rate = 2 * max(slow, 1) / max(facts.longest, TINY)
     few = part <= rules.max_part_share * near
     several = number and near / number <= rules.max_stalls and few
     stalls = max(round(near / number), 1) if several and number else 1
@@ -747,18 +715,6 @@ def top_decades(histogram: Histogram, number: float) -> float:
         NEAR.near_share * float(histogram.max), max(round(number), 1), high[body],
         histogram.counts[body].astype(np.float64),
     )  # fmt: skip
-
-
-def above_half(histogram: Histogram) -> tuple[int, int, float]:
-    """Return how many values surely, and at most, exceed half of the largest, and the largest."""
-    top = histogram.max if histogram.count else 0.0
-    if histogram.censored and np.isfinite(histogram.censored_at):
-        top = max(top, histogram.censored_at)
-    low, high = histogram.buckets.low(histogram.index), histogram.buckets.high(histogram.index)
-    surely = int(histogram.counts[low > top / 2].sum()) if histogram.count else 0
-    at_most = int(histogram.counts[high > top / 2].sum()) if histogram.count else 0
-    late = histogram.censored if histogram.censored_at > top / 2 else 0
-    return max(surely, 1) + late if at_most else late, at_most + late, top
 
 
 def percentile_lower_bound(percentile: Any, stall: float, duration: float) -> Floats:

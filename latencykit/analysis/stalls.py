@@ -15,14 +15,7 @@ import numpy as np
 
 from latencykit._arrays import Value, as_positions, read_only
 from latencykit._records import record
-from latencykit.core.blocks import TopFold, feed
-from latencykit.core.histogram_log import (
-    HistogramLog,
-    interval_series,
-    is_scanned,
-    scan,
-    scan_with_total,
-)
+from latencykit.core.histogram_log import HistogramLog, scan
 from latencykit.core.quantiles import median, poisson_at_least
 from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.units import NANOSECONDS, format_duration
@@ -78,15 +71,12 @@ class Stalls(Value):
         return cls(empty, empty, empty, np.zeros(0, np.int64), empty, notes)
 
 
-def stall_candidates(
-    data: object, first_pass: tuple[IntervalSeries, TopFold | None] | None, trace: Trace | None
-) -> Stalls:
-    """Return the times that may be stalls, from a first pass over a log or a trace of samples."""
+def stall_candidates(data: object, series: IntervalSeries | None, trace: Trace | None) -> Stalls:
+    """Return the times that may be stalls, from a log's intervals or a trace of samples."""
     begin = end = np.zeros(0)
     stalls = Stalls.none()
-    if first_pass is not None and isinstance(data, HistogramLog):
-        series = first_pass[0]
-        stalls = _stalls_of_log(data, *first_pass)
+    if series is not None and isinstance(data, HistogramLog):
+        stalls = _stalls_of_log(data, series)
         used, factor = series.count > 0, NANOSECONDS.get(series.unit, 0.0) / 1e9
         begin, end = pauses(
             (series.start - np.nan_to_num(series.max) * factor)[used],
@@ -145,8 +135,8 @@ class SlowRules:
     # medians: the ordinary spread of service times
     min_medians: float = 5.0
     # sends may be crowded for that many lengths of a stall after it,
-    catch_up_stalls: tuple[float, ...] = (1.0, 0.2, 0.0)
-    # the first that leaves that much of the run, and as many requests, for a usual rate
+    catch_up_stalls: float = 0.2
+    # if that leaves as much of the run, and as many requests, for a usual rate
     min_quiet_share: float = 0.1
     min_quiet_requests: int = 20
     # bins of a run, sums of how many of them and how many such sums show a constant load,
@@ -206,12 +196,6 @@ class Trace:
         return float(self.due[-1]) if self.due.size else 0.0
 
     @cached_property
-    def step(self) -> float:
-        """Seconds by which sends differ at least: the step of a coarse clock."""
-        apart = np.diff(self.due)
-        return float(apart[apart > 0].min(initial=self.span))
-
-    @cached_property
     def stamp(self) -> float:
         """Seconds between the moments of a clock that stamps many requests alike; else 0."""
         steps = [0.0]
@@ -225,7 +209,7 @@ class Trace:
     def pauses(self) -> tuple[Floats, Floats]:
         """Start and end of the few long times without any request."""
         begin, end = pauses(self.due, self.end, self.due.size / max(self.span, TINY))
-        long = end - begin > PAUSE.min_steps * self.step
+        long = end - begin > PAUSE.min_steps * self.stamp
         return begin[long], end[long]
 
     @cached_property
@@ -292,13 +276,12 @@ class Trace:
 
     def quiet_rate(self, begin: Floats, end: Floats) -> float:
         """Return the sends per second outside stalls, and what may be catching up after them."""
-        for reach in SLOW.catch_up_stalls:
-            left, right = hulls(begin, np.minimum(end + reach * (end - begin), self.span))
-            left = np.minimum(left, self.span)
-            quiet = self.active - float((right - left).sum())
-            outside = self.due.size - int(self.sends_within(left, right).sum())
-            if quiet > SLOW.min_quiet_share * self.span and outside >= SLOW.min_quiet_requests:
-                return outside / quiet
+        left, right = hulls(begin, end + SLOW.catch_up_stalls * (end - begin))
+        left, right = np.minimum(left, self.span), np.minimum(right, self.span)
+        quiet = self.active - float((right - left).sum())
+        outside = self.due.size - int(self.sends_within(left, right).sum())
+        if quiet > SLOW.min_quiet_share * self.span and outside >= SLOW.min_quiet_requests:
+            return outside / quiet
         return self.due.size / max(self.active, TINY)
 
     def sends_within(self, begin: Floats, end: Floats) -> Ints:
@@ -355,18 +338,22 @@ def constant_load(work: Floats, squares: Floats, length: Floats) -> bool:
     the sum of their `squares`.
     """
     for width, least in SLOW.load_widths:
-        number = length.size // width
-        if number < least:
+        if length.size // width < least:
             break
         sums, chance, lengths = (
-            part[: number * width].reshape(number, width).sum(axis=1)
-            for part in (work, squares, np.maximum(length, TINY))
+            in_groups(part, width) for part in (work, squares, np.maximum(length, TINY))
         )
         away = MAD * float(median(np.abs(sums / lengths - median(sums / lengths))))
         constant = away <= SLOW.max_load_variation * float(median(chance**0.5 / lengths))
         if constant and float(median(sums / lengths)) >= SLOW.min_load:
             return True
     return False
+
+
+def in_groups(values: Floats | Ints | Flags, size: int) -> Floats:
+    """Sums of groups of `size` consecutive values; a rest is left out."""
+    number = values.size // size
+    return np.asarray(values[: number * size].reshape(number, size).sum(axis=1), np.float64)
 
 
 def hulls(begin: Floats, end: Floats) -> tuple[Floats, Floats]:
@@ -403,12 +390,6 @@ class TraceStallRules:
     min_partial_requests: int = 3
     # of the shorter one: requests that end farther apart do not
     max_apart: float = 0.1
-    # a warm-up begins within that many mean gaps between sends, lasts that many times its gap,
-    warm_mean_gaps: float = 5.0
-    warm_lengths: float = 1.5
-    # and, once that much of the gap has passed after it, goes on at that part of the rate
-    warm_burst: float = 0.1
-    warm_rate_share: float = 0.5
 
 
 TRACE = TraceStallRules()
@@ -435,24 +416,17 @@ def _stalls_of_trace(trace: Trace) -> Stalls:
     delayed = np.searchsorted(trace.due[slow], end, "right") - np.searchsorted(
         np.sort(trace.end[slow]), end - TRACE.end_share * (end - begin), "left"
     )
-    # The longest latency of the requests that were under way in each stall: maxima over spans of
-    # 2^level stalls, brought down level by level.
-    first = np.searchsorted(end, trace.due, "left")
-    last = np.searchsorted(begin, trace.end, "right") - 1
-    across = first <= last
-    first, last, took = first[across], last[across], trace.took[across]
-    power = np.log2(last - first + 1).astype(np.int64)
-    most = np.zeros((int(power.max(initial=0)) + 1, begin.size))
-    np.maximum.at(most, (power, first), took)
-    np.maximum.at(most, (power, last - 2**power + 1), took)
-    for level in range(most.shape[0] - 1, 0, -1):
-        half = 2 ** (level - 1)
-        np.maximum(most[level - 1], most[level], out=most[level - 1])
-        np.maximum(most[level - 1, half:], most[level, :-half], out=most[level - 1, half:])
+    # The longest of the requests under way in each: of those that lie within no other.
+    outer = trace.end >= np.maximum.accumulate(trace.end)
+    first = np.searchsorted(trace.end[outer], begin, "left")
+    last = np.searchsorted(trace.due[outer], end, "right")
+    worst = np.maximum.reduceat(
+        np.append(trace.took[outer], 0.0), np.stack((first, last), 1).ravel()
+    )
     return Stalls(
         begin,
         end,
-        np.asarray(most[0]) * 1e9,
+        worst[::2] * 1e9,
         np.where(certain, np.rint(lacking), 0).astype(np.int64),
         np.clip(delayed / np.maximum(waiting, 1), 0.0, 1.0),
         notes,
@@ -484,31 +458,11 @@ def _gaps(trace: Trace) -> tuple[Floats, Floats, tuple[str, ...]]:
     inside = np.minimum(end, trace.span) - begin
     kept &= (begin <= trace.span) & ((inside >= limit) | (took <= 2 * (end - begin)))
     begin, end = begin[kept], end[kept]
-    until = _warm_up_of_trace(trace, begin, end)
-    if not until:
-        return begin, end, ()
-    note = (
-        f"warm-up: requests of the first {until:.3g} s were slow, though they were answered: "
-        "not a stall"
-    )
-    return begin[1:], end[1:], (note,)
-
-
-def _warm_up_of_trace(trace: Trace, begin: Floats, end: Floats) -> float:
-    """Seconds for which the first requests were slow but answered one after the other, else 0.
-
-    The first reply of a run comes late then, which is not a stall: after a stall replies come all
-    at once.
-    """
-    left, right = trace.windows
-    if not begin.size or not left.size or begin[0] > right[0]:
-        return 0.0
-    length, over = float(end[0] - begin[0]), float(right[0])
-    if max(left[0], begin[0]) > TRACE.warm_mean_gaps / trace.rate:
-        return 0.0
-    first, last = np.searchsorted(trace.answers, [end[0] + TRACE.warm_burst * length, over])
-    steady = last - first >= TRACE.warm_rate_share * trace.rate * (over - end[0])
-    return over if steady and over - begin[0] > TRACE.warm_lengths * length else 0.0
+    until = float(trace.due[~trace.slow][:1].sum())
+    answered = float(np.searchsorted(trace.answers, until))
+    at_first = begin <= SLOW.min_mean_gaps / trace.rate
+    notes, warm = _warm_up(until, answered, trace.rate * until, at_first, end - begin)
+    return begin[~warm], end[~warm], notes
 
 
 def _partial_stalls(trace: Trace, begin: Floats, end: Floats) -> tuple[Floats, Floats]:
@@ -637,11 +591,7 @@ def usual_rate(series: IntervalSeries) -> float:
     count, length = series.count[used][order], series.length[used][order]
     most = max(count.size // LOG.rate_bins, 1)
     together = int(np.clip(np.ceil(LOG.rate_bin_requests / float(median(count))), 1, most))
-    first = np.arange(0, count.size - together + 1, together)
-    counts, lengths = (
-        np.add.reduceat(part, as_positions(first))[: first.size] for part in (count, length)
-    )
-    return float(median(counts / lengths))
+    return float(median(in_groups(count, together) / in_groups(length, together)))
 
 
 class SlowFold:
@@ -715,19 +665,7 @@ class _Rows:
         return first, np.maximum(last, first + 1)
 
 
-def first_pass_over(log: HistogramLog) -> tuple[IntervalSeries, TopFold | None]:
-    """Return each interval's numbers and highest values; the pass also sums the log.
-
-    After an earlier pass the highest values are None: only stalls need them, and decode them then.
-    """
-    if is_scanned(log):
-        return interval_series(log, (50,)), None
-    top = TopFold(LEVELS[0])
-    scan_with_total(log, top)
-    return interval_series(log, (50,)), top
-
-
-def _stalls_of_log(log: HistogramLog, series: IntervalSeries, top: TopFold | None) -> Stalls:
+def _stalls_of_log(log: HistogramLog, series: IntervalSeries) -> Stalls:
     factor = NANOSECONDS.get(series.unit, 1.0)
     order = np.argsort(series.start, kind="stable")
     rate, middle = usual_rate(series), series.values[order, 0] * factor / 1e9
@@ -759,19 +697,14 @@ def _stalls_of_log(log: HistogramLog, series: IntervalSeries, top: TopFold | Non
     by_row = np.empty(reference.size)
     by_row[order] = reference * 1e9 / factor
     fold = SlowFold(by_row)
-    # The highest values are enough where none exceeds the latency that it is compared with.
-    kept = None if top is None or (rows.worst > reference).any() else top.blocks()
-    if kept is not None:
-        feed(kept, (fold,))
-    else:
-        scan(log, fold)
+    scan(log, fold)
     slower = fold.counts[:, order]
     # Of a longer time with slow requests all through, a stall has that part.
     longest_time = LOG.max_lengths * (spans.duration + spans.most(rows.length))
     part = np.minimum(longest_time / np.maximum(_own_sums(rows.length, spans), TINY), 1.0)
     above = part * _own_sums(slower, spans)
     asleep = spans.sums(late) > 0
-    hole = _holes(rows, spans, ends, worst, slower[-1], above, asleep)
+    hole = _holes(rows, ends, worst, slower[-1], above, asleep)
     silent = hole.core_due >= LOG.min_core_requests
     silent &= hole.core_replies <= LOG.few_share * hole.core_due
     least = np.maximum(LOG.few_share * hole.due, LOG.hole_deviations * hole.noise)
@@ -780,7 +713,11 @@ def _stalls_of_log(log: HistogramLog, series: IntervalSeries, top: TopFold | Non
     even, beside, others = _spread(rows, spans, slower, above, part, stopped)
 
     silence = np.where(silent | asleep, spans.duration, 0.0)
-    notes, warm = _warm_up(rows, spans.begin, silence)
+    slow = (rows.middle > LOG.warm_medians * rows.usual) | (rows.count == 0)
+    lead = int(np.argmin(slow))
+    counted, due = (float(part[:lead].sum()) for part in (rows.count, rows.due))
+    until = float(rows.length[:lead].sum())
+    notes, warm = _warm_up(until, counted, due, spans.begin - rows.start[0] < until, silence)
     # What follows closely and lasts no longer is the backlog that drains.
     before = np.concatenate(([-np.inf], right[:-1]))
     longer = np.concatenate(([np.inf], spans.duration[:-1])) >= spans.duration
@@ -826,7 +763,7 @@ class Holes(Value):
 
 
 def _holes(
-    rows: _Rows, spans: _Spans, ends: Ints, worst: Floats, slow: Ints, above: Floats, asleep: Flags
+    rows: _Rows, ends: Ints, worst: Floats, slow: Ints, above: Floats, asleep: Flags
 ) -> Holes:
     """Measure the hole that each stall leaves in the counts, and the burst after it."""
     size = rows.start.size
@@ -870,9 +807,9 @@ def _holes(
         due=rate * worst, core_due=rate * _sums(rows.length, within, begun),
         core_replies=_sums(rows.count, within, begun),
         short=total[last] - total[first],
-        dip=_Spans(spans.begin, spans.end, first, last).deepest(lost), noise=noise(last - first),
-        rest=total[best] - total[first], rest_noise=noise(best - first), quiet=quiet,
-        above=above, beside=above, asleep=asleep,
+        dip=np.maximum(total[ends], np.maximum(total[ends + 1], total[last])) - total[first],
+        noise=noise(last - first), rest=total[best] - total[first], rest_noise=noise(best - first),
+        quiet=quiet, above=above, beside=above, asleep=asleep,
     )  # fmt: skip
 
 
@@ -916,16 +853,16 @@ def _beside_a_hole(rows: _Rows, known: Flags) -> Flags:
     deviation = max(MAD * float(median(away)), LOG.min_deviation) if away.size else math.inf
     first = np.searchsorted(np.maximum.accumulate(rows.stop), rows.start - rows.worst, "right")
     index = np.arange(rows.start.size)
-    spans = _Spans(rows.start - rows.worst, rows.stop, np.minimum(first, index), index + 1)
+    first, total = np.minimum(first, index), np.append(0.0, np.cumsum(rows.lost))
     least = np.maximum(
         LOG.few_share * rows.rate * rows.worst,
-        LOG.hole_deviations * deviation * np.sqrt(spans.last - spans.first),
+        LOG.hole_deviations * deviation * np.sqrt(index + 1 - first),
     )
-    hole = spans.deepest(rows.lost) >= np.maximum(least, LOG.min_core_requests)
+    lacking = np.maximum(total[:-1], total[1:]) - total[first]  # a burst may end the hole
+    hole = lacking >= np.maximum(least, LOG.min_core_requests)
     slow = rows.worst > np.maximum(LOG.hole_mean_gaps / rows.rate, LOG.hole_medians * rows.usual)
-    theirs = np.zeros(index.size, np.int64)
-    theirs[_positions(spans.first[known], spans.last[known])] = 1
-    return np.asarray(hole & slow & (spans.sums(theirs) == 0))
+    theirs = np.bincount(first[known], minlength=index.size) - np.append(0, known[:-1])
+    return np.asarray(hole & slow & (_sums(np.cumsum(theirs) > 0, first, index + 1) == 0))
 
 
 @record(eq=False)
@@ -954,15 +891,6 @@ class _Spans:
     def sums(self, values: Floats | Ints | Flags) -> Floats:
         """Sum of the values of each."""
         return _sums(values, self.first, self.last)
-
-    def deepest(self, values: Floats) -> Floats:
-        """Largest sum of the values from the begin of each on."""
-        if not self.first.size:
-            return np.zeros(0)
-        total = np.concatenate(([0.0], np.cumsum(values)))
-        offsets = np.concatenate(([0], np.cumsum(self.last - self.first)[:-1]))
-        most = np.maximum.reduceat(total[self.positions + 1], as_positions(offsets))
-        return np.asarray(most - total[self.first])
 
 
 def _spread(
@@ -1002,28 +930,20 @@ def evenly_spread(above: Floats, beside: Floats, due: Floats, least: float) -> F
     return np.asarray((each >= least) & enough.all(axis=0))
 
 
-def _warm_up(rows: _Rows, begin: Floats, silence: Floats) -> tuple[tuple[str, ...], Flags]:
-    """The note on a warm-up, and the mask of stalls within it: slow intervals that yet answer.
+def _warm_up(
+    until: float, answered: float, due: float, at_first: Flags, silence: Floats
+) -> tuple[tuple[str, ...], Flags]:
+    """The note on a warm-up, and the mask of stalls within it: slow requests that yet are answered.
 
-    `silence` is how many seconds of each nothing was answered.
+    `until` then requests were slow, of which as many were due and answered; `silence` is how many
+    seconds of each stall nothing was answered.
     """
-    slow = (rows.middle > LOG.warm_medians * rows.usual) | (rows.count == 0)
-    lead = int(np.argmin(slow)) if not slow.all() else 0
-    none = np.zeros(begin.size, np.bool_)
-    if not lead or lead > rows.start.size / 2:
-        return (), none
-    if rows.count[:lead].sum() < LOG.few_share * rows.due[:lead].sum():
-        return (), none
-    until = float(rows.stop[lead - 1])
-    seconds = until - float(rows.start[0])
-    warm = (begin < until) & (silence < seconds / 2)
-    if not warm.any():
-        return (), warm
+    warm = at_first & (silence < until / 2) & (answered >= LOG.few_share * due)
     note = (
-        f"warm-up: the first {format_duration(seconds * 1e9)} were slow throughout, though "
+        f"warm-up: the first {format_duration(until * 1e9)} were slow throughout, though "
         "requests were answered: not a stall"
     )
-    return (note,), warm
+    return ((note,) if warm.any() else ()), warm
 
 
 def _positions(first: Ints, last: Ints) -> Ints:
@@ -1085,12 +1005,9 @@ class TailRules:
     # silences or requests that show a tail
     min_silences: int = 20
     min_requests: int = 50
-    # of the longest silence: slow requests of that length, more than its connections, are a mode,
-    mode_share: float = 1 / 3
-    # and more than that many slow ones per silence a tail, unless it is that many times the next
+    # slow requests per long silence: more are a mode of the service,
     max_slow: float = 6.0
-    clear_ratio: float = 50.0
-    # decades that remain then
+    # and decades that remain then
     mode_decades: float = 0.5
     # longest silences among which the largest ratio is looked for
     silences: int = 8
@@ -1154,8 +1071,7 @@ def tail_decades(least: float, number: int, values: Floats, counts: Floats | Int
     distance = np.maximum(np.log(x) - np.log(values[base]), TAIL.min_distance)
     exponent = np.log(above[base] / reached) / distance
     exponent = exponent * np.maximum(1 - TAIL.deviations / np.sqrt(reached), 0.0)
-    far = reached > TAIL.far * number
-    most = np.where(far, TAIL.far_exponent, TAIL.max_exponent)
+    most = np.where(reached > TAIL.far * number, TAIL.far_exponent, TAIL.max_exponent)
     exponent = np.clip(exponent, TAIL.min_exponent, most)
     k = min(number, TAIL.max_independent)
     ways = sum(np.log10((reached - i) / (i + 1)) for i in range(k))

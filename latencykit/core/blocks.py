@@ -26,7 +26,7 @@ from latencykit.core.quantiles import (
 from latencykit.errors import InputTooLargeError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -38,7 +38,6 @@ T = TypeVar("T")
 _DENSE = 32 << 20  # bytes of totals of several layouts; further layouts are kept entry by entry
 _ASIDE = 1 << 22  # entries of further layouts that wait to be added up
 _MOST_CELLS = 8  # cells of a table per entry that are sooner added up there than sorted
-_SLICE = 64  # entries that are sooner copied as a slice than one by one
 _TAGS = 1 << 14  # tags that are read together
 _FIRST_TAGS = 1 << 8  # at first: a table shows no more than some
 _TAG_BYTES = 32 << 20  # bytes of payloads of tags that are read together
@@ -144,23 +143,6 @@ class Block:
         index[filled, 1] = self.index[self.indptr[filled + 1] - 1]
         index[filled, 2:] = self.index[entries]
         return sums, index
-
-    def top(self, part: float) -> Block:
-        """Return rows with entries, and of those the ones from `part` of the row's maximum on."""
-        filled = np.flatnonzero(np.diff(self.indptr))
-        last = self.indptr[filled + 1]
-        lowest = self.buckets.index_of(self.buckets.low(self.index[last - 1]) * part)
-        # Where in each ascending row the first value stands that is not below its `least`.
-        begins = self.indptr[filled]
-        low, high = begins, last
-        for _ in range(int((last - begins).max(initial=0)).bit_length()):
-            middle = (low + high) >> 1
-            below = (self.index.take(middle, mode="clip") < lowest) & (low < high)
-            low, high = np.where(below, middle + 1, low), np.where(below, high, middle)
-        first = low
-        indptr = np.concatenate(([0], np.cumsum(last - first)))
-        index, counts = (_slices(column, first, last) for column in (self.index, self.counts))
-        return Block(self.rows[filled], indptr, index, counts, self.buckets)
 
     @property
     def nbytes(self) -> int:
@@ -504,57 +486,3 @@ class SeriesFold:
     def nbytes(self) -> int:
         """Memory that the arrays take, in bytes."""
         return self.count.nbytes + self._index.nbytes + self._layout.nbytes
-
-
-def feed(blocks: Iterable[Block], folds: Sequence[Fold]) -> None:
-    """Show every block to every fold."""
-    for block in blocks:
-        for question in folds:
-            question.add(block)
-
-
-class TopFold:
-    """The entries of every interval near its maximum, to count slow requests later.
-
-    Parameters
-    ----------
-    part : float
-        Between 0 and 1.
-    most : int
-        Bytes; where the entries take more, `blocks` gives None.
-    """
-
-    def __init__(self, part: float, most: int = 48 << 20) -> None:
-        self._part, self._most = part, most
-        self._blocks: list[Block] | None = []
-        self._bytes = 0
-
-    def add(self, block: Block) -> None:
-        """Take a block in."""
-        if self._blocks is None:
-            return
-        top = block.top(self._part * (1 - 1e-9))
-        if top.rows.size:
-            self._blocks.append(top.kept())
-            self._bytes += self._blocks[-1].nbytes
-        if self._bytes > self._most:
-            self._blocks = None
-
-    def blocks(self) -> Iterator[Block] | None:
-        """Return the entries as blocks whose rows may begin with entries below the part."""
-        if self._blocks is None:
-            return None
-        rows = 1 + max((int(block.rows.max()) for block in self._blocks), default=-1)
-        return MemoryPart(self._blocks).blocks(np.arange(rows))
-
-
-def _slices(values: Ints, begins: Ints, ends: Ints) -> Ints:
-    """Return what lies there, end to end."""
-    lengths = ends - begins
-    size = int(lengths.sum())
-    if size > _SLICE * max(lengths.size, 1):
-        pairs = zip(begins.tolist(), ends.tolist(), strict=True)
-        return np.concatenate([values[begin:end] for begin, end in pairs])
-    before = np.repeat(ends - np.cumsum(lengths), as_positions(lengths))
-    found: Ints = values[before + np.arange(size)]
-    return found

@@ -729,12 +729,6 @@ def expect(
     log._shared.keeps = keep
 
 
-def is_scanned(log: HistogramLog) -> bool:
-    """Return True if the sums and the usual percentiles of a log are remembered."""
-    known = log._cached()
-    return known is not None and known[0].keeps
-
-
 def interval_series(
     log: HistogramLog, percentiles: Sequence[float] = (), *, moments: bool = False
 ) -> IntervalSeries:

@@ -17,7 +17,6 @@ from latencykit.analysis.explanations import EXPLANATIONS, explain_stalls
 from latencykit.analysis.stall_records import (
     StallRecord,
     _overlap_decades,
-    above_half,
     percentile_lower_bound,
 )
 from latencykit.core.run import Run
@@ -427,10 +426,6 @@ def test_a_report_that_cannot_be_true_decides_nothing() -> None:
 def test_the_lower_bound_of_one_stall() -> None:
     assert percentile_lower_bound([75, 90, 99], 100, 200).tolist() == pytest.approx([50, 80, 98])
     assert percentile_lower_bound(50, 6, 20) == 0
-    assert above_half(lk.Histogram.of([1, 1, 9, 10]))[:2] == (2, 2)
-    assert above_half(
-        lk.Histogram.from_percentiles([50, 99], [1, 2], 1000, reported_stats={"max": 100.0})
-    )[:2] == (1, 10)
 
 
 @pytest.mark.parametrize("rate", [50, 200, 1000])

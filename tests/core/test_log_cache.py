@@ -12,16 +12,13 @@ from hypothesis import strategies as st
 
 from latencykit.cli import cli
 from latencykit.core import histogram_log, log_cache
-from latencykit.core.blocks import Block, MemoryPart, TopFold, block_of_rows
+from latencykit.core.blocks import Block, MemoryPart, block_of_rows
 from latencykit.core.buckets import HdrBuckets
 from latencykit.core.histogram_log import (
     HistogramLog,
-    blocks_of,
     expect,
     interval_series,
-    is_scanned,
     merge_logs,
-    scan,
 )
 from latencykit.io import hlog
 
@@ -195,37 +192,12 @@ def test_a_command_decodes_a_log_once(long_log, tmp_path, monkeypatch, command):
     assert 1200 <= decoded / len(files) <= 1200 + looked_at
 
 
-@given(st.integers(0, 1 << 20), st.floats(0.01, 0.9))
-@settings(max_examples=20, deadline=None)
-def test_entries_near_the_maximum_are_kept(seed, part):
-    log, _ = a_log(seed, 30, layouts=2)
-    top = TopFold(part)
-    scan(log, top)
-    kept: dict[int, list[tuple[int, int]]] = {}
-    for block in top.blocks() or ():
-        for k, row in enumerate(block.rows.tolist()):
-            some = slice(block.indptr[k], block.indptr[k + 1])
-            kept[row] = list(
-                zip(block.index[some].tolist(), block.counts[some].tolist(), strict=True)
-            )
-    for block in blocks_of(log):
-        for k, row in enumerate(block.rows.tolist()):
-            some = slice(block.indptr[k], block.indptr[k + 1])
-            every = list(zip(block.index[some].tolist(), block.counts[some].tolist(), strict=True))
-            if every:
-                high = block.buckets.high(block.index[some])
-                above = int((high > part * high[-1]).sum())
-                assert kept[row] == every[len(every) - len(kept[row]) :]
-                assert len(kept[row]) >= above
-    assert TopFold(part, most=0).blocks() is not None
-
-
 def test_a_log_that_is_asked_once_keeps_nothing():
     log, parts = a_log(3, 90)
     kept, _ = a_log(3, 90)
     expect(log, evidence=False, keep=False)
     assert log.histogram() == kept.histogram()
-    assert not is_scanned(log)
+    assert not any(cache.keeps for cache, _ in filter(None, [log._cached()]))
     asked = sum(part.asked for part in parts)
     np.testing.assert_array_equal(
         interval_series(log, [50]).values, interval_series(kept, [50]).values

@@ -24,9 +24,8 @@ import latencykit as lk
 from latencykit import _threads
 from latencykit.cli import cli
 from latencykit.core import kernel, log_cache
-from latencykit.core.blocks import TopFold
 from latencykit.core.buckets import HdrBuckets
-from latencykit.core.histogram_log import blocks_of, interval_series, scan_with_total
+from latencykit.core.histogram_log import blocks_of, interval_series
 from latencykit.errors import CorruptInputError, InvalidArgumentError
 from latencykit.hdr.write import encode
 from latencykit.io import hlog
@@ -87,13 +86,11 @@ def answers(path, jobs):
     yield [one.histogram() for one in fresh().by_tag().values()]
     yield vars(page_bins(fresh(), 40)[0])
     yield lk.diagnose(fresh()).verdict
-    top, log = TopFold(0.25), fresh()
-    yield scan_with_total(log, top)
-    for blocks in (top.blocks() or (), blocks_of(fresh())):
-        columns = [(block.rows[block.entry_rows], block.index, block.counts) for block in blocks]
-        row, index, counts = map(np.concatenate, zip(*columns, strict=True))
-        order = np.lexsort((index, row))
-        yield row[order], index[order], counts[order]
+    blocks = blocks_of(fresh())
+    columns = [(block.rows[block.entry_rows], block.index, block.counts) for block in blocks]
+    row, index, counts = map(np.concatenate, zip(*columns, strict=True))
+    order = np.lexsort((index, row))
+    yield row[order], index[order], counts[order]
     yield lk.fan_out(fresh(), 10).percentile(99)
 
 
