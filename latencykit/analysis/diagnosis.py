@@ -13,7 +13,6 @@ from latencykit._records import record
 from latencykit.analysis.explanations import MODEL
 from latencykit.core.histogram import STANDARD_PERCENTILES
 from latencykit.core.summary import Summary
-from latencykit.units import NANOSECONDS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -221,14 +220,6 @@ class Diagnosis(Value):
         if self.verdict != "service times" or self.bound is None or self.corrected_by:
             return {}
         return {p: (low, high) for p, low, high in self.bound.percentiles}
-
-    @property
-    def longest_stall(self) -> float:
-        """Seconds of the longest stall, or of the longest request where no time is known."""
-        if len(self.detected_stalls):
-            return float(self.detected_stalls.worst.max()) / 1e9
-        top = self.raw.stats.get("max", 0.0) if isinstance(self.raw, Summary) else self.raw.max
-        return float(top) / 1e9 if np.isfinite(top) and self.raw.unit in NANOSECONDS else 0.0
 
     def _repr_html_(self) -> str:
         from latencykit.views.diagnosis import html_of

@@ -81,6 +81,8 @@ class ModelRules:
     part_of_waiting: float = 0.15
     # the same where buckets, not starts, say which were slow for a part
     part_of_waiting_untimed: float = 0.6
+    # of those due: at most as many are connections that waited
+    max_waiting: float = 0.5
     # connections: as many at least were frozen where others sent on
     min_frozen: float = 2.0
     # of those due: slow requests that delayed no others, and how many more
@@ -195,7 +197,8 @@ def _predictions(
     few_partly = at_most(s.partly, chance_part)
     # Those that waited were in flight, or due in that part of the stall.
     early = RECORD.throughout if s.timed else 1 - NEAR.near_share
-    few_partly += at_most(s.throughout, s.in_flight + early * s.due + 1)
+    early_ones = np.minimum(s.in_flight + early * s.due, rules.max_waiting * s.due)
+    few_partly += at_most(s.throughout, early_ones + 1)
     back = np.abs(s.missing) <= rules.caught_up * np.maximum(s.due - s.sent, 1.0)
     never = np.where(back & s.timed, -rules.burst_decades, 0.0)
     later = np.where(~back & s.timed & ~s.ended, -rules.burst_decades, 0.0)  # or the run was over

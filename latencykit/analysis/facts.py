@@ -34,8 +34,6 @@ class FactRules:
     max_median_ratio: float = 10.0
     # of the run: no stall takes more of it
     max_stalled_share: float = 0.9
-    # mean gaps between sends: starts are stamped too coarsely beyond (whole seconds)
-    coarse_gaps: float = 5.0
     # of the offered rate: less achieved is an overload, if the backlog grew to about
     max_achieved: float = 0.98
     # these parts of what was not sent
@@ -85,14 +83,6 @@ class Facts:
     def timed(self) -> bool:
         """There is a series over time."""
         return self.trace is not None or self.series is not None
-
-    @cached_property
-    def coarse(self) -> bool:
-        """Starts are stamped too coarsely to show a stall: whole seconds, as `ab -g` has them."""
-        trace = self.trace
-        if trace is None or not trace.span > 0:
-            return False
-        return trace.stamp > FACTS.coarse_gaps * trace.span / trace.due.size
 
     @cached_property
     def connections(self) -> int | None:

@@ -34,7 +34,6 @@ from latencykit.core.buckets import HdrBuckets
 from latencykit.core.consistency import contradiction
 from latencykit.core.histogram import STANDARD_PERCENTILES, statistic_of
 from latencykit.core.histogram_log import HistogramLog
-from latencykit.core.quantiles import poisson_at_least
 from latencykit.core.run import require_data
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
@@ -424,8 +423,7 @@ class BoundRules:
     # of the requests due within an interval's longest request: others were answered meanwhile
     went_on_share: float = 0.8
     min_due: float = 20.0
-    # slow requests in flight together, beyond chance: part of a server stopped
-    min_together: int = 3
+    # slow requests that end together, beyond chance: part of a server stopped
     together_share: float = 0.5
     together_medians: float = 10.0
     max_probability: float = 0.01
@@ -521,14 +519,14 @@ def _longest_possible_stall(facts: Facts, stalls: Stalls) -> float:
     """Seconds of the longest stall that the run leaves room for.
 
     It lasted no longer than the longest request, than the longest time without a reply, and than
-    some of its connections waited, unless slow requests overlap more than chance explains.
+    some of its connections waited, unless slow requests end together.
     """
     raw, longest, trace = facts.histogram, facts.longest, facts.trace
     if facts.connections:
         waited = round(BOUND.min_reached_share * facts.connections)
         rank = 100 * (1 - max(waited - 1, 0) / max(facts.count, 1))
         longest = min(longest, float(raw.percentile(max(rank, 0.0))) / 1e9)
-    if trace is not None and trace.span > 0 and not facts.coarse and not _together(trace):
+    if trace is not None and trace.span > 0 and not trace.stamp and not _together(trace):
         longest = min(longest, float(trace.silences.max(initial=0.0)))
     elif facts.series is not None and not len(stalls):
         longest = min(longest, float(_unanswered(facts.series).max(initial=0.0)))
@@ -536,20 +534,13 @@ def _longest_possible_stall(facts: Facts, stalls: Stalls) -> float:
 
 
 def _together(trace: Trace) -> bool:
-    """The slowest requests overlap, or two of them end together, beyond chance: one cause."""
+    """Two of the slowest requests end together, beyond chance: one cause."""
     slowest = float(trace.took.max(initial=0.0))
-    slow = trace.took > BOUND.together_share * slowest
-    number = int(slow.sum())
-    if number < 2 or slowest < BOUND.together_medians * trace.usual:
+    ends = np.sort(trace.end[trace.took > BOUND.together_share * slowest])
+    if ends.size < 2 or slowest < BOUND.together_medians * trace.usual:
         return False
-    ends = np.sort(trace.end[slow])
     closest = float(np.diff(ends).min()) + trace.grain
-    if number * (number - 1) * closest / trace.span < BOUND.max_probability:
-        return True
-    most = int(trace.under_way(trace.due[slow], slow).max())
-    usual = float(trace.took[slow].sum()) / trace.span
-    p = float(poisson_at_least(most - 1, usual)) * number
-    return most >= BOUND.min_together and p < BOUND.max_probability
+    return ends.size * (ends.size - 1) * closest / trace.span < BOUND.max_probability
 
 
 def _unanswered(series: IntervalSeries) -> Floats:

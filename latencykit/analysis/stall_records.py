@@ -30,7 +30,6 @@ from latencykit.analysis.stalls import (
     in_groups,
     tail_decades,
 )
-from latencykit.units import NANOSECONDS
 
 if TYPE_CHECKING:
     from latencykit._typing import Flags, Floats, Ints
@@ -172,7 +171,7 @@ def stall_record(facts: Facts, stalls: Stalls) -> StallRecord | None:
     """Return what the source shows of its stalls; None where nothing was slow."""
     trace = facts.trace
     if trace is not None:
-        if facts.coarse and facts.longest < RECORD.min_steps * trace.stamp:
+        if facts.longest < RECORD.min_steps * trace.stamp:
             return None
         return _of_trace(facts, trace, stalls)
     if facts.series is not None:
@@ -291,7 +290,7 @@ def _of_trace(facts: Facts, trace: Trace, stalls: Stalls) -> StallRecord | None:
     blur = rate * step
     if step:  # neither silences nor the order of sends and replies are known
         sent = np.maximum(sent - blur, np.minimum(sent, throughout))
-        tail = np.full(length.size, top_decades(facts.histogram, float(throughout.sum())))
+        tail = np.full(length.size, slowest_of(facts.histogram).decades)
         resumed = 0 * resumed
     return StallRecord(
         length, due, sent, missing, throughout, partly, np.clip(tail, 0.0, RECORD.max_decades),
@@ -447,8 +446,6 @@ class LogRules:
     # of what is due: the rate is not known better
     rate_error: float = 0.05
     count_error: float = 0.002
-    # of the shortest stall: as slow a request elsewhere makes a lull no lull
-    slow_share: float = 0.3
 
 
 LOG = LogRules()
@@ -484,10 +481,7 @@ def _of_log(facts: Facts, series: IntervalSeries, stalls: Stalls) -> StallRecord
     lack = np.where(throughout + partly >= LOG.delayed_share * due, 0.0, lack)
     start, width = series.start[order], series.length[order]
     count: Floats = series.count[order].astype(np.float64)
-    worst = np.nan_to_num(series.max[order]) * NANOSECONDS.get(series.unit, 1.0) / 1e9
-    slow = worst >= LOG.slow_share * float(length.min())  # such a request was in flight
-    left = np.concatenate((begin, start[slow] - worst[slow]))
-    left, right = hulls(left, np.maximum(left, np.concatenate((end, start[slow]))))
+    left, right = hulls(begin, end)
     loud = np.searchsorted(left, start + 2 * width, "left") > np.searchsorted(
         right, start - width, "right"
     )
@@ -505,7 +499,7 @@ def _of_log(facts: Facts, series: IntervalSeries, stalls: Stalls) -> StallRecord
     inside = float((throughout * length).sum())
     others = max(histogram.mean / 1e9 * facts.count - inside, 0.0)
     top = slowest_of(histogram)
-    tail = top_decades(histogram, float(throughout.sum()))
+    tail = top.decades
     expected = min(at.size, TAIL.max_independent) * number + RECORD.one_alone
     if (
         number < RECORD.one_alone and top.near + top.part > expected
@@ -567,8 +561,6 @@ class HistogramRules:
     # of what waiting costs: it is not known better
     cost_error: float = 0.1
     lack_error: float = 0.02
-    # decades: a stated rate was not reached for another reason
-    missed_decades: float = 1.0
     # latencies between these shares of the longest are counted: one stall leaves as many in each
     parts: tuple[float, ...] = (0.2, 0.4, 0.6, 0.8)
     min_part_share: float = 0.6
@@ -591,14 +583,15 @@ def _of_histogram(facts: Facts) -> StallRecord | None:
     near, part = max(top.near, 1.0), top.part
     stated, rate = facts.given_rate or facts.run.rate, facts.rate or 0.0
     if not rate:
-        slow = histogram.count_above(histogram.max / 2) + histogram.censored
-        rate = 2 * max(slow, 1) / max(facts.longest, TINY)
+        slow = histogram.counts[histogram.buckets.high(histogram.index) > histogram.max / 2].sum()
+        late = histogram.censored * (histogram.censored_at > histogram.max / 2)
+        rate = 2 * float(slow + late) / max(facts.longest, TINY)
     few = part <= rules.max_part_share * near
     several = number and near / number <= rules.max_stalls and few
     stalls = max(round(near / number), 1) if several and number else 1
     throughout, due = near / stalls, rate * length
     # Do the longest belong to a tail, or to a slow mode of as many requests as connections?
-    tail, alike = max(top_decades(histogram, near), 0.0), 0.0
+    tail, alike = max(top.decades, 0.0), 0.0
     short = math.log10(max(rules.min_requests * (number or near) / facts.count, 1.0))
     if number:
         low, high = rules.near_number
@@ -655,7 +648,7 @@ def _stated_decades(facts: Facts, stated: float | None, cost: float) -> tuple[fl
     none = math.log10(10**random / 2 + 10 ** off(lacking, slack) / 2)
     unknown = math.log10(min(slack / total, 1.0))
     fits = (none, none, off(cost - lacking, slack), off(lacking, slack), *[unknown] * 4)
-    return tuple(max(value, unknown - HISTOGRAM.missed_decades) for value in fits)
+    return tuple(max(value, unknown) for value in fits)
 
 
 @record()
@@ -695,26 +688,14 @@ def slowest_of(histogram: Histogram) -> Slowest:
     least = max(float(low[near][0]) if near.any() else 0.0, NEAR.near_share * top)
     between = max(float(counts.sum()) + late - float(counts[body].sum()) - round(number), 0.0)
     values, points = np.append(high[body], least), np.append(counts[body], between)
-    beyond = tail_decades(least, max(round(number), 1), values, points)
+    k = max(round(number), 1)
+    beyond = tail_decades(least, k, values, points)
+    if not beyond and not between and histogram.count >= TAIL.min_requests:
+        beyond = beyond_tail(least, k, high[body], counts[body])
     spread = 1 - least / top if near.any() else 0.0
     if near.any() and high[near][0] - low[near][0] > NEAR.max_hidden * top:
         spread = math.nan
     return Slowest(number, float(counts[part].sum()), beyond, spread, at_most)
-
-
-def top_decades(histogram: Histogram, number: float) -> float:
-    """Return by how many decades the longest do not belong to the tail of the others."""
-    top = slowest_of(histogram)
-    if top.decades:
-        return top.decades
-    high = histogram.buckets.high(histogram.index)
-    body = high <= TAIL.body_share * histogram.max
-    if not body.any() or histogram.count < TAIL.min_requests:
-        return 0.0
-    return beyond_tail(
-        NEAR.near_share * float(histogram.max), max(round(number), 1), high[body],
-        histogram.counts[body].astype(np.float64),
-    )  # fmt: skip
 
 
 def percentile_lower_bound(percentile: Any, stall: float, duration: float) -> Floats:
@@ -729,16 +710,14 @@ def percentile_lower_bound(percentile: Any, stall: float, duration: float) -> Fl
 
 def _like_one_stall(histogram: Histogram, rate: float, stall: float) -> bool:
     """Latencies have the shape that one stall leaves: evenly spread below its length."""
-    if not histogram.count or histogram.censored:
-        return False
     low, high = histogram.buckets.low(histogram.index), histogram.buckets.high(histogram.index)
     least, most = HISTOGRAM.there_share
     edges = np.array(HISTOGRAM.parts) * stall * 1e9
-    if not (high[high > edges[0]] > most * low[high > edges[0]]).any():
-        above = np.array([int(histogram.counts[high > edge].sum()) for edge in edges])
-        fill, each = -np.diff(above, append=0), rate * stall * (1 - HISTOGRAM.parts[-1])
-        total, share = each * len(HISTOGRAM.parts), HISTOGRAM.min_part_share
-        near = ((fill >= share * each) & (fill <= each / share)).all()
-        if near and least * total <= above[0] <= most * total:
-            return each >= HISTOGRAM.min_part_requests
-    return False  # wide buckets do not show where in them requests lie
+    if histogram.censored or (high > most * low)[high > edges[0]].any():
+        return False  # wide buckets do not show where in them requests lie
+    above = (histogram.counts[:, None] * (high[:, None] > edges)).sum(axis=0)
+    fill, each = -np.diff(above, append=0), rate * stall * (1 - HISTOGRAM.parts[-1])
+    total, share = each * len(HISTOGRAM.parts), HISTOGRAM.min_part_share
+    near = ((fill >= share * each) & (fill <= each / share)).all() and each > 0
+    near = near and least * total <= above[0] <= most * total
+    return bool(near and each >= HISTOGRAM.min_part_requests)

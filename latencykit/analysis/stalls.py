@@ -135,7 +135,7 @@ class SlowRules:
     # medians: the ordinary spread of service times
     min_medians: float = 5.0
     # sends may be crowded for that many lengths of a stall after it,
-    catch_up_stalls: float = 0.2
+    catch_up_stalls: float = 1.0
     # if that leaves as much of the run, and as many requests, for a usual rate
     min_quiet_share: float = 0.1
     min_quiet_requests: int = 20
@@ -401,9 +401,7 @@ def _stalls_of_trace(trace: Trace) -> Stalls:
     begin, end, notes = _gaps(trace)
     left, right = _partial_stalls(trace, begin, end)
     before = np.concatenate(([-np.inf], end))[np.searchsorted(begin, left, "right")]
-    own = left - before > TRACE.backlog_share * (
-        right - left
-    )  # else the backlog of the stall before
+    own = left - before > TRACE.backlog_share * (right - left)  # else the backlog of the one before
     begin, end = hulls(np.concatenate((begin, left[own])), np.concatenate((end, right[own])))
     if not begin.size:
         return Stalls.none(*notes)
@@ -420,9 +418,8 @@ def _stalls_of_trace(trace: Trace) -> Stalls:
     outer = trace.end >= np.maximum.accumulate(trace.end)
     first = np.searchsorted(trace.end[outer], begin, "left")
     last = np.searchsorted(trace.due[outer], end, "right")
-    worst = np.maximum.reduceat(
-        np.append(trace.took[outer], 0.0), np.stack((first, last), 1).ravel()
-    )
+    ranges = as_positions(np.stack((first, last), 1).ravel())
+    worst = np.maximum.reduceat(np.append(trace.took[outer], 0.0), ranges)
     return Stalls(
         begin,
         end,
@@ -547,8 +544,6 @@ class LogStallRules:
     min_others: int = 3
     # what a stall delayed is answered within that many times its length
     max_lengths: float = 4.0
-    # of its length: that soon after a stall latencies are those of its backlog
-    backlog_share: float = 0.25
     # a first interval whose own median is above that belongs to the warm-up
     warm_medians: float = 3.0
     # that a time bin should count for a usual rate
@@ -718,11 +713,6 @@ def _stalls_of_log(log: HistogramLog, series: IntervalSeries) -> Stalls:
     counted, due = (float(part[:lead].sum()) for part in (rows.count, rows.due))
     until = float(rows.length[:lead].sum())
     notes, warm = _warm_up(until, counted, due, spans.begin - rows.start[0] < until, silence)
-    # What follows closely and lasts no longer is the backlog that drains.
-    before = np.concatenate(([-np.inf], right[:-1]))
-    longer = np.concatenate(([np.inf], spans.duration[:-1])) >= spans.duration
-    near = spans.begin - before <= LOG.backlog_share * spans.duration + rows.nominal
-    warm |= near & longer & ~stopped
     kept_stalls = (stopped | even) & ~warm
     # What shares an interval with a stall may be another: its requests counted for the first.
     isolated = int((~stopped & ~even & ~warm & (spans.sums(~others) == 0)).sum())
@@ -1023,8 +1013,6 @@ class TailRules:
     # of the shuffles: a silence as long in more of them is chance (Gumbel's law below)
     max_rank: float = 0.02
     min_scale: float = 0.02
-    # values below that share of the maximum are the body of a distribution
-    body_share: float = 0.25
 
 
 TAIL = TailRules()

@@ -128,7 +128,7 @@ def _draw_curves(ax: Axes, result: Diagnosis, options: dict[str, Any]) -> None:
     series, dashed = {"raw": raw}, None
     if result.corrected is not None:
         series["corrected"] = result.corrected
-        stalled = float(stalls.duration.sum()) if len(stalls) else result.longest_stall
+        stalled = float(stalls.duration.sum()) if len(stalls) else result.longest
         share = min(1.0, stalled / duration) if duration else 1.0
         events = format_items(max(1, len(stalls)), "stall")
         dashed = {"corrected": (100.0 - 100.0 * share, events)}
@@ -137,8 +137,8 @@ def _draw_curves(ax: Axes, result: Diagnosis, options: dict[str, Any]) -> None:
     percentiles(series, ax=ax, dashed_from=dashed, **options)
     if isinstance(raw, Summary) or not raw.count or result.left is None:
         return
-    if duration and raw.unit in NANOSECONDS and result.longest_stall > 0:
-        _draw_lower_bound(ax, raw, result.longest_stall, duration)
+    if duration and raw.unit in NANOSECONDS and result.longest > 0:
+        _draw_lower_bound(ax, raw, result.longest, duration)
 
 
 def _draw_lower_bound(ax: Axes, raw: Any, stall: float, duration: float) -> None:

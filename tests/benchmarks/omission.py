@@ -362,7 +362,7 @@ def mechanisms() -> dict[str, tuple[Any, str, Any]]:
         "none of these": {"none_decades": 99.0}, "evenness": {"even_decades": 0.0}, "burst after a stall": {"burst_decades": 0.0},
         "sends resume": {"max_late_decades": 0.0},
         "users look scheduled": {"users_scheduled": 1.0}, "generators that do not": {"generator_unscheduled": 1.0},
-        "further stalls": {"further_decades": 0.0}, "at most half waited": {"max_waiting": 9.0},
+        "further stalls": {"further_decades": 0.0},
     }  # fmt: skip
     rules = {
         name: (explanations, "MODEL", replace(explanations.MODEL, **change))
@@ -373,8 +373,7 @@ def mechanisms() -> dict[str, tuple[Any, str, Any]]:
         "sends keep a schedule": (records, "_keeps_a_schedule", _constant(False)),
         "full speed, samples": (stalls.Trace, "full_speed", False),
         "full speed": (facts.Facts, "at_full_speed", False),
-        "rate beside a stall": (records, "_rate_beside", lambda trace, begin, end: np.full(begin.size, np.inf)),
-        "warm-up, samples": (stalls, "_warm_up_of_trace", _constant(0.0)),
+        "warm-up": (stalls, "_warm_up", lambda until, answered, due, first, silence: ((), np.zeros(first.size, bool))),
         "lulls elsewhere": (records, "_lull", _constant(6.0)),
         "shuffled latencies": (records, "_shuffled_decades", _constant(6.0)),
         "tail of a histogram": (records, "top_decades", _constant(6.0)),
