@@ -334,6 +334,11 @@ class Plan:
             return self.duration - 0.6 * self.stall
         return (self.duration - self.stall) / 2
 
+    @property
+    def stalled(self) -> float:
+        """Seconds of the freeze in which the run has requests due: some outlive it."""
+        return min(self.stall, self.duration - self.stop_after)
+
 
 def parse_part(partial: str | float | Fraction | None) -> Fraction | None:
     """Return a part such as ``"1/4"`` as a fraction; its denominator is the number of processes."""
@@ -515,16 +520,16 @@ def _during(
     own, answered = isinstance(target, OwnTarget | ProxyTarget), False
     backlogs, counts, times = [], [], []
     for part in (0.35, 0.85):
-        tool.sleep_until(started + round(part * plan.stall * 1e9))
+        tool.sleep_until(started + round(part * plan.stalled * 1e9))
         backlogs.append(None if port is None else waiting_requests(port))
         times.append(time.perf_counter_ns())
         counts.append(target.live_requests() if isinstance(target, OwnTarget) else 0)
         if not own and not answered and part < 0.5 and target.url and plan.speaks_http:
-            answered = probe(target.url, 1, 0.3 * plan.stall) is not None
+            answered = probe(target.url, 1, 0.3 * plan.stalled) is not None
     rate = (counts[1] - counts[0]) / (times[1] - times[0]) * 1e9
     partial = plan.partial is not None and plan.partial < 1
     # On a busy machine the tables take long to read: seen too late, nothing has grown.
-    seen = [(moment - started) / 1e9 / plan.stall for moment in times]
+    seen = [(moment - started) / 1e9 / plan.stalled for moment in times]
     early, late = backlogs
     if early and late and late.octets < 1.5 * early.octets and (seen[0] > 0.6 or seen[1] > 1.0):
         early = None
@@ -798,7 +803,7 @@ def _judged(
         sent=sent, stretched=data.run.corrected == "tool" and not scheduled,
     )  # fmt: skip
     paced = _paced(observed, data, scheduled=scheduled)
-    model = model_of(*observed.waiting, rate=rate, stall=stall.seconds, paced=paced)
+    model = model_of(*observed.waiting, rate=rate, stall=plan.stalled, paced=paced)
     judgement, model = _unless_void(
         plan, observed, judgement, model, rate, duration, data.run.timeouts
     )
@@ -945,7 +950,7 @@ def _unless_void(
     drain = observed.stall.seconds * max(_AFTER, used / (1 - used))
     turns = math.inf
     if model in ("paced", "unknown") and late is not None and late.connections:
-        turns = (rate or before or math.inf) * observed.stall.seconds / late.connections
+        turns = (rate or before or math.inf) * plan.stalled / late.connections
     if observed.answered:
         model = "unknown"
         why = (
