@@ -950,7 +950,8 @@ def _unless_void(
     drain = observed.stall.seconds * max(_AFTER, used / (1 - used))
     turns = math.inf
     if model in ("paced", "unknown") and late is not None and late.connections:
-        turns = (rate or before or math.inf) * plan.stalled / late.connections
+        most = plan.connections if plan.takes("connections") else math.inf
+        turns = (rate or before or math.inf) * plan.stalled / min(late.connections, most)
     if observed.answered:
         model = "unknown"
         why = (

@@ -194,6 +194,20 @@ def test_a_stall_shorter_than_the_interval_of_a_connection_acquits_nobody() -> N
     assert (verdict, "2.0 requests in the stall" in why) == ("unknown", True)
 
 
+def test_a_loop_has_no_more_connections_than_it_was_told() -> None:
+    """Whoever opens more does not wait, even if nobody saw in time how many there were at first."""
+    response = scheduled_truth(SEEN.stall, 12.0, rate=200.0, base=1.2 * MS)
+    seen = {"requests": 2400, "waiting": (None, Waiting(680, 61_200))}
+    told = _plan(command=("tool", "{rate}", "{duration}", "{connections}"))
+    assert _verdict(response, told, **seen)[0] == "honest"
+    assert _verdict(response, **seen)[0] == "unknown"
+
+
+def test_of_a_run_that_ends_in_its_freeze_only_the_rest_has_requests_due() -> None:
+    assert _plan().stalled == 4.0
+    assert _plan(at="end").stalled == pytest.approx(2.4)
+
+
 def test_what_the_tool_leaves_out_is_not_expected() -> None:
     """wrk2 calibrates for 10 s, and forgets what it measured meanwhile."""
     run = lk.Run(tool="wrk2", notes=(Note("the first 10 s are left out", "begin", 10.0),))
