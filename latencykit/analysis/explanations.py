@@ -74,8 +74,8 @@ no freeze of the benchmark is judged otherwise."""
 class ModelRules:
     """What the explanations predict; chosen with ``tests.benchmarks.omission``, seeds from 0 on."""
 
-    # of those due: delayed for a part, if all were recorded
-    recorded_part: tuple[float, float] = (0.5, 1.2)
+    # of those due after its first part: delayed for a part, if all were recorded
+    recorded_part: tuple[float, float] = (0.6, 1.5)
     # of those due, and of those slow throughout: slow for a part by chance
     part_of_due: float = 0.02
     part_of_waiting: float = 0.15
@@ -216,7 +216,8 @@ def _predictions(
     slow_anyway = np.maximum(s.last, np.where(alone, last, 0.0))
     last_slow = ended + np.log10(np.clip(slow_anyway, least, 1.0))
     low, high = rules.recorded_part
-    partly = np.clip(s.partly, low * s.due, high * s.due)
+    sent_later = np.maximum(s.due - RECORD.throughout * s.rate * s.length, 0.0)
+    partly = np.clip(s.partly, low * sent_later, high * sent_later)
     all_partly = -poisson_decades(np.clip(partly, s.partly, s.partly + s.hidden), partly)
     uneven = np.where(s.even, 0.0, -rules.even_decades)
     evenly = np.where(s.even, -rules.even_decades, 0.0)

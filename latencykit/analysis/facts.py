@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from latencykit._records import record
-from latencykit.analysis.stalls import SLOW, Trace, constant_load, usual_rate
+from latencykit.analysis.stalls import SLOW, Trace, constant_load, usual_latency, usual_rate
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog, in_succession, interval_series
 from latencykit.core.samples import Samples
@@ -30,8 +30,6 @@ class FactRules:
 
     # of the median: a shorter longest request is not a stall
     min_stall_medians: float = 10.0
-    # the median over the tenth percentile: else stalls hold the median
-    max_median_ratio: float = 10.0
     # of the run: no stall takes more of it
     max_stalled_share: float = 0.9
     # of the offered rate: less achieved is an overload, if the backlog grew to about
@@ -173,8 +171,7 @@ class Facts:
     def stall(self) -> float:
         """`longest` where it is many times the usual, so that a stall must be behind it; else 0."""
         known = self.histogram is not None and self.count
-        low, usual = self.histogram.percentile([10, 50]) if known else (0.0, 0.0)
-        usual = min(float(usual), FACTS.max_median_ratio * float(low))  # half of it stalls
+        usual = usual_latency(self.histogram.percentile([10, 50])) if known else 0.0
         return self.longest if self.longest * 1e9 >= FACTS.min_stall_medians * usual else 0.0
 
     @property

@@ -301,6 +301,8 @@ def omission_text(
     """
     scale = NANOSECONDS.get(whole.unit, math.nan) / 1e9
     longest, mean = (scale * statistic_of(whole, name) for name in ("p100", "mean"))
+    if not isinstance(whole, Summary) and whole.censored:  # it took at least that
+        longest = scale * whole.censored_at
     span = data.run.duration or 0.0
     if isinstance(data, Samples | HistogramLog):
         span = data.elapsed if isinstance(data, Samples) else data.duration
@@ -335,7 +337,7 @@ def _all_recorded(facts: Facts, left: StallRecord, explained: Explained) -> bool
         return False
     k = explained.decisive
     due = float(left.due.sum() if facts.trace is not None else left.due[k])
-    return bool(left.even[k]) and not left.ended[k] and due >= VERDICT.min_due
+    return bool(left.even[k] or left.ended[k]) and due >= VERDICT.min_due
 
 
 def _findings(facts: Facts, left: StallRecord | None, stalls: Stalls) -> tuple[str, ...]:

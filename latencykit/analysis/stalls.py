@@ -144,8 +144,12 @@ class SlowRules:
     load_widths: tuple[tuple[int, int], ...] = ((1, 6), (2, 12), (4, 12), (8, 12))
     # and how much they vary (of chance)
     max_load_variation: float = 0.5
+    # at most, of the usual load: an open loop's grows while a stall lasts
+    max_load_ratio: float = 2.0
     # requests in flight: a loop that never pauses has one at least
     min_load: float = 0.98
+    # the median over the tenth percentile: else stalls hold the median
+    max_median_ratio: float = 10.0
 
 
 SLOW = SlowRules()
@@ -187,8 +191,10 @@ class Trace:
 
     @cached_property
     def usual(self) -> float:
-        """Median latency, seconds."""
-        return float(np.median(self.took)) if self.took.size else 0.0
+        """See `usual_latency`; seconds."""
+        if not self.took.size:
+            return 0.0
+        return usual_latency(np.percentile(self.took, [10, 50]))
 
     @cached_property
     def span(self) -> float:
@@ -272,7 +278,9 @@ class Trace:
             work += sign * (passed * edges - np.append(0.0, np.cumsum(times))[passed])
         at = np.minimum(self.due / self.span * bins, bins - 1).astype(np.int64)
         squares = np.bincount(at, self.took**2, bins).astype(np.float64)
-        return constant_load(np.diff(work), squares, np.diff(edges))
+        load, length = np.diff(work), np.diff(edges)
+        even = float(load.max()) <= SLOW.max_load_ratio * float(median(load))
+        return even and constant_load(load, squares, length)
 
     def quiet_rate(self, begin: Floats, end: Floats) -> float:
         """Return the sends per second outside stalls, and what may be catching up after them."""
@@ -354,6 +362,12 @@ def in_groups(values: Floats | Ints | Flags, size: int) -> Floats:
     """Sums of groups of `size` consecutive values; a rest is left out."""
     number = values.size // size
     return np.asarray(values[: number * size].reshape(number, size).sum(axis=1), np.float64)
+
+
+def usual_latency(percentiles: Floats) -> float:
+    """Return the usual one of p10 and p50: the median, if stalls do not hold that, too."""
+    low, middle = percentiles
+    return float(min(middle, SLOW.max_median_ratio * low))
 
 
 def hulls(begin: Floats, end: Floats) -> tuple[Floats, Floats]:

@@ -324,7 +324,7 @@ def _how_sure(result: Diagnosis) -> str:
         return ""
     names = OMISSION if result.verdict == "omits" else COMPLETE
     probability = sum(explained.probability[name] for name in names)
-    if result.corrected_by and probability < VERDICT.likely:
+    if result.corrected_by and probability < VERDICT.sure:
         return ""  # the tool's own statement decides, not what its counts look like
     rest = [
         (name, f"{EXPLANATIONS[name]} ({_percent(p)})")

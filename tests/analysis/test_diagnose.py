@@ -94,6 +94,19 @@ def test_the_textbook_freeze(service: str, schedule: str, connections: int) -> N
         assert lk.diagnose(data).verdict == "clean", data
 
 
+@pytest.mark.parametrize("begin", [2, 3, 5])
+def test_an_open_loop_whose_sends_end_in_a_stall_recorded_it(begin: int) -> None:
+    """Of more than half of its requests, too: their median is not the usual latency."""
+    server = Server("1.5ms", servers=64, stalls=[Stall(begin, 15)])
+    run = bare(open_loop(server, fixed(200, 10), duration=25))
+    for data in (run, run.to_log("100ms")):
+        found = lk.diagnose(data)
+        assert found.verdict == "clean", str(found)
+        assert len(found.stalls) == 1
+    waited = bare(paced_loop(server, 200, "10s", connections=10))
+    assert lk.diagnose(waited).verdict != "clean"
+
+
 def test_the_sentences_of_the_textbook_freeze() -> None:
     server = Server("1ms", stalls=[Stall(100, 100)])
     found = lk.diagnose(paced_loop(server, 100, "300s", connections=1).to_log("1s"))
