@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     Run = Callable[..., tuple[int, str, str]]
 
 FILES = 40
+BESIDE = (  # buckets that are open above, a failed request among the values, sends that end in a stall
+    "prometheus/curl", "vegeta-hist/ctrlz", "percentile-lines/lines", "redis-benchmark/clipped",
+    "serving-benchmark/two", "csv/intended-starts",
+)  # fmt: skip
 ASKED = (50.0, 90.0, 99.0, 99.9)
 KNOWN = ("value", "low", "high", "bucket_low", "bucket_high", "supported", "cause")
 STEADY = "the run is not steady"
@@ -40,7 +44,8 @@ def chosen() -> list[Case]:
         if not case.options:
             first.setdefault(case.folder.parent.name, case)
     every = list(first.values())
-    return [every[k] for k in np.linspace(0, len(every) - 1, 3 * FILES).astype(int)]
+    beside = [case for case in CASES if f"{case.folder.parent.name}/{case.folder.name}" in BESIDE]
+    return beside + [every[k] for k in np.linspace(0, len(every) - 1, 3 * FILES).astype(int)]
 
 
 def series_of(case: Case) -> dict[str, Any]:
@@ -201,12 +206,12 @@ def test_no_surface_lists_stalls_that_chance_leaves(seed: int) -> None:
 def test_forty_files_have_one_answer_each(run: Run, tmp_path: Path) -> None:
     files, answered = 0, dict[str, int]()
     for case in chosen():
-        if files >= FILES or not (read := series_of(case)):
+        if files >= FILES + len(BESIDE) or not (read := series_of(case)):
             continue
         for command in agree(run, case.path, tmp_path / "page", read):
             answered[command] = answered.get(command, 0) + 1
         files += 1
-    assert files == FILES
+    assert files == FILES + len(BESIDE)
     assert all(number >= FILES // 4 for number in answered.values()), answered
     assert len(answered) == 11, answered
 

@@ -530,10 +530,12 @@ class FanOut(Distribution):
             ]
         few |= p >= 100
         beyond = "timeouts" if leaf.run.timeouts else "above the last bucket"
-        late = (values >= self.censored_at).tolist()
+        late = values >= self.censored_at
+        if self._of_leaf:
+            late = brackets_at(leaf, self._behind(p))[3]
         return [
             beyond if censored else "few requests" if lacking else other
-            for censored, lacking, other in zip(late, few.tolist(), others, strict=True)
+            for censored, lacking, other in zip(late.tolist(), few.tolist(), others, strict=True)
         ]
 
     @cached_property

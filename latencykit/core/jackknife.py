@@ -44,6 +44,8 @@ class JackknifeRule:
     steps_per_octave: int = 4  # shares above, at which the error is looked at
     least_ratio: float = 1.1  # of the value to that without one stall
     least_others: int = 8  # blocks besides it: a stall holds less than a third of the run
+    stall_medians: float = 5.0  # of the others: its longest request, and so many take half of that
+    stall_requests: int = 5
 
 
 RULE = JackknifeRule()
@@ -194,7 +196,12 @@ class Jackknife:
         others = np.delete(blocks, np.s_[first:last], axis=0)
         if len(others) < RULE.least_others:
             return np.zeros(shares.size, np.bool_)
-        rest = others.sum(axis=0)
+        rest, held = others.sum(axis=0), blocks[first:last].sum(axis=0)
+        longest = float(self.value[np.flatnonzero(held)[-1]])
+        usual_value = math.exp(self._quantiles(rest[None], np.array([0.5]))[0, 0])
+        as_slow = held[self.value > longest / 2].sum()  # requests that come all through a stall
+        if longest < RULE.stall_medians * usual_value or as_slow < RULE.stall_requests:
+            return np.zeros(shares.size, np.bool_)
         without = self._quantiles(rest[None], shares)
         moved = np.abs(self._quantiles(blocks.sum(axis=0)[None], shares) - without)[0]
         errors = spread(self._quantiles(rest - others, shares))
