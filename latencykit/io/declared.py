@@ -73,8 +73,11 @@ def data_of(report: Report) -> Data:
     if (good is not None and good <= 0 and not points) or (count is None and not (points or stats)):
         return build.unanswered(run)
     data: Data
-    if counted and counted >= (good or 0) and not report.mixed:
-        data = build.histogram_of_both(points, report.edges, report.counts, stats, run)
+    if counted and counted >= (good or 0):
+        # which of the values are those of failed requests is not known: as many of each bucket
+        kept = np.cumsum(report.counts) * ((good or counted) / counted if report.mixed else 1)
+        counts = np.diff(np.rint(kept), prepend=0).astype(np.int64).tolist()
+        data = build.histogram_of_both(points, report.edges, counts, stats, run)
     else:
         data = build.data_from_points(points, None if good is None else max(good, 0), stats, run)
     if run.timeouts and report.timeout is not None and isinstance(data, Histogram):
