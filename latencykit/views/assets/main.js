@@ -296,8 +296,7 @@ function setPaper(page, print) {
 function spanWords(page) {
   if (!page.span) return page.model.words.whole;
   const exact = page.span.map(secondsText), short = page.span.map(durationText);
-  const same = short.every((text, k) => text === exact[k] || !/min|h|d$|:/.test(text));
-  return `${exact[0]} to ${exact[1]}${same ? "" : ` (${short[0]} to ${short[1]})`}`;
+  return `${exact[0]} to ${exact[1]}${page.span[1] < 1000 ? "" : ` (${short[0]} to ${short[1]})`}`;
 }
 
 // The selection on the edges of the bins that are drawn: what the sliders show.
