@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import latencykit as lk
+from latencykit import simulate
 from latencykit.analysis.slo import SLO
 from tests.benchmarks import worlds
 from tests.benchmarks.truth import log_of, queue, samples_of
@@ -229,3 +230,13 @@ def test_medians_of_briefly_correlated_runs_are_nearly_as_sure_as_theory_allows(
         widths.append(math.log(row.high / row.low))
     known = 2 * 1.96 * math.sqrt(spread**2 * 2 / length)  # the integral of the correlation is 1 s
     assert known < np.median(widths) < 1.45 * known
+
+
+@pytest.mark.parametrize("service", ["1ms", simulate.lognormal("1ms", 0.5)])
+@pytest.mark.parametrize("stall", [[], [simulate.Stall(100, 100)]])
+def test_one_request_of_a_minute_makes_no_other_uncertain(service, stall) -> None:
+    """The textbook's freeze: all but one of 20,001 requests took 1 ms, in every second."""
+    run = simulate.paced_loop(simulate.Server(service, stalls=stall), 100, "300s", connections=1)
+    for data in (run, run.to_log("1s")):
+        rows = data.evidence().supported_rows([50.0, 90.0, 99.0, 99.9])
+        assert [row.cause for row in rows] == [""] * 4

@@ -36,22 +36,23 @@ function groupsOf(data, { counts, late, value: values }) {
   return { group: Int32Array.from(counts, (count, k) => (count ? groups.get(column(k)) : 0)), logs };
 }
 
-// Logarithm of the value with each share above it, between the middles of groups.
+// Logarithm of the value with each share above it: it goes over from one group to the next within half of the smaller one.
 function quantiles(counts, logs, shares) {
-  let below = 0;
-  const middle = [], value = [], total = counts.reduce((a, b) => a + b, 0);
+  let below = 0, last = -1;
+  const ranks = [], value = [], total = counts.reduce((a, b) => a + b, 0);
   counts.forEach((count, k) => {
     if (!(count > 0)) return;
-    middle.push(below + count / 2);
-    value.push(logs[k]);
-    below += count;
+    const half = last < 0 ? 0 : Math.min(count, counts[last]) / 2;
+    ranks.push(below - half, below + half);
+    value.push(logs[last < 0 ? k : last], logs[k]);
+    [below, last] = [below + count, k];
   });
-  let k = middle.length - 1; // shares above descend, and so do ranks from the last to the first
+  let k = ranks.length - 1; // shares above descend, and so do ranks from the last to the first
   const found = new Float64Array(shares.length);
   for (let j = shares.length - 1; j >= 0; j--) {
     const rank = (1 - shares[j]) * total;
-    while (k > 0 && middle[k] > rank) k--;
-    const part = k < middle.length - 1 ? Math.max(0, (rank - middle[k]) / (middle[k + 1] - middle[k])) : 0;
+    while (k > 0 && ranks[k] > rank) k--;
+    const part = k < ranks.length - 1 ? Math.max(0, (rank - ranks[k]) / (ranks[k + 1] - ranks[k])) : 0;
     found[j] = value[k] + (part ? part * (value[k + 1] - value[k]) : 0);
   }
   return found;
