@@ -44,8 +44,8 @@ class JackknifeRule:
     steps_per_octave: int = 4  # shares above, at which the error is looked at
     least_ratio: float = 1.1  # of the value to that without one stall
     least_others: int = 8  # blocks besides it: a stall holds less than a third of the run
-    stall_medians: float = 5.0  # of the others: its longest request, and so many take half of that
-    stall_requests: int = 5
+    stall_medians: float = 5.0  # of the others' median: its longest request
+    stall_requests: int = 5  # that take half as long at least: requests come all through a stall
 
 
 RULE = JackknifeRule()

@@ -194,12 +194,12 @@ def test_a_stall_shorter_than_the_interval_of_a_connection_acquits_nobody() -> N
     assert (verdict, "2.0 requests in the stall" in why) == ("unknown", True)
 
 
-def test_a_loop_has_no_more_connections_than_it_was_told() -> None:
-    """Whoever opens more does not wait, even if nobody saw in time how many there were at first."""
+def test_a_loop_has_no_more_connections_than_the_command_got() -> None:
+    """A tool that opens more does not wait, even where the first look came too late."""
     response = scheduled_truth(SEEN.stall, 12.0, rate=200.0, base=1.2 * MS)
     seen = {"requests": 2400, "waiting": (None, Waiting(680, 61_200))}
-    told = _plan(command=("tool", "{rate}", "{duration}", "{connections}"))
-    assert _verdict(response, told, **seen)[0] == "honest"
+    given = _plan(command=("tool", "{rate}", "{duration}", "{connections}"))
+    assert _verdict(response, given, **seen)[0] == "honest"
     assert _verdict(response, **seen)[0] == "unknown"
 
 
