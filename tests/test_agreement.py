@@ -168,8 +168,10 @@ def listed_alike(diagnosis: dict[str, Any], data: Any) -> None:
     if isinstance(data, lk.HistogramLog) or getattr(data, "start", None) is not None:
         assert lk.find_stalls(data)["start"].tolist() == starts
         if data.count >= EXPLAINED:
-            explained = lk.explain(data).coincidence
-            assert explained is None or explained.stalls["start"].tolist() == starts
+            explained = lk.explain(data)
+            listed = explained.coincidence
+            assert listed is None or listed.stalls["start"].tolist() == starts
+            assert not (diagnosis["stalls"] and str(explained.findings[0]).startswith("no stall"))
         (shown,) = diagnose_series(page_series({diagnosis["name"]: data}), {})
         assert shown.diagnosis.detected_stalls.start.tolist() == starts
         assert bool(diagnosis["stalls"]) == ("<table" in stalls_section([shown]))

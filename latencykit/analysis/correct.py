@@ -296,6 +296,7 @@ def on_a_fine_grid(raw: Histogram, interval: float) -> Histogram:
     edges = layout.high(np.arange(int(layout.index_of(high.max(keepdims=True))[0]) + 1))
     below = np.column_stack((np.cumsum(narrow) - narrow, np.cumsum(narrow))).ravel()
     bounds = np.column_stack((np.minimum(low, high * (1 - 1e-9)), high)).ravel()
+    bounds = np.maximum.accumulate(bounds)  # listed buckets may overlap
     totals = np.diff(np.rint(np.interp(edges, bounds, below)), prepend=0.0).astype(np.int64)
     values = np.concatenate((low[wide], high[wide]))
     numbers = np.concatenate(((counts - at_top)[wide], at_top[wide]))

@@ -301,7 +301,7 @@ def explain(
     drifts = _drifts(data)
     findings += drifts
     if not findings:
-        findings = [_NOTHING if coincidence is not None else _NO_TIMES]
+        findings = [_nothing(coincidence)]
     return Explanation(
         data.run.source or "", limit.name, limit.value, frame, coincidence,
         tuple(findings),
@@ -321,7 +321,7 @@ def _explain_log(
     findings = (*incident, *result.findings, *_not_excluded(_frame([]), result))
     return Explanation(
         log.run.source or "", name, result.threshold, _frame([]), result,
-        (*findings, *_drifts(log)) or (_NOTHING,), (lacks, *result.notes),
+        (*findings, *_drifts(log)) or (_nothing(result),), (lacks, *result.notes),
     )  # fmt: skip
 
 
@@ -839,11 +839,19 @@ def _findings(frame: pd.DataFrame, look: _Look) -> list[str]:
     return [text, *ends]
 
 
-_NOTHING = (
-    "no stall, period or other pattern over time stands out; not excluded: what further columns "
-    "would show, such as host or size"
-)
-_NO_TIMES = "nothing was compared: the source states neither start times nor further columns"
+def _nothing(found: Coincidence | None) -> str:
+    """What was compared, and that nothing goes with the slow requests."""
+    if found is None:
+        return "nothing was compared: the source states neither start times nor further columns"
+    stalls, seen = found.stalls, "no stall, period"
+    if len(stalls):
+        longest = format_duration(1e9 * float(stalls["duration"].max()))
+        several = f"{len(stalls)} stalls of up to {longest} show"
+        seen = f"{several if len(stalls) > 1 else f'a stall of {longest} shows'}, but no period"
+    return (
+        f"{seen} or other pattern over time stands out; not excluded: what further columns would "
+        "show, such as host or size"
+    )
 
 
 def _drifts(data: Samples | HistogramLog) -> list[str]:

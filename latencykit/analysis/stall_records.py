@@ -349,7 +349,7 @@ def _silence_decades(
     k = int(np.argmax(silences[:most] / np.maximum(silences[1 : most + 1], TINY))) + 1
     rest = silences[k:][::-1]
     single = beyond_tail(float(silences[k - 1]), k, rest, np.ones(rest.size))
-    if trace.slow.sum() > TAIL.max_slow * k:
+    if trace.slow.sum() > TAIL.max_slow * k and silences[0] < TAIL.clear_ratio * silences[k]:
         single = min(single, TAIL.mode_decades)
     alone = throughout < RECORD.one_alone
     tail[alone] = single
@@ -690,7 +690,7 @@ def slowest_of(histogram: Histogram) -> Slowest:
     values, points = np.append(high[body], least), np.append(counts[body], between)
     k = max(round(number), 1)
     beyond = tail_decades(least, k, values, points)
-    if not beyond and not between and histogram.count >= TAIL.min_requests:
+    if not beyond and body.any() and histogram.count >= TAIL.min_requests:
         beyond = beyond_tail(least, k, high[body], counts[body])
     spread = 1 - least / top if near.any() else 0.0
     if near.any() and high[near][0] - low[near][0] > NEAR.max_hidden * top:

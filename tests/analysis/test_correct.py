@@ -199,3 +199,12 @@ def test_an_interval_in_the_wrong_unit_is_refused_at_once_unless_it_is_meant():
             lk.correct(data, "10ns")
         assert lk.correct(data, "100us").histogram().count > 1e5
     assert lk.correct(raw, "10ns", force=True).count == 1_100_000_000
+
+
+def test_listed_buckets_that_overlap_are_counted_once_each() -> None:
+    """As a damaged report leaves them: the upper edge of one lies within the next."""
+    low, high = np.array([1e6, 2e6, 1.5e6]), np.array([2.5e6, 3e6, 9e9])
+    raw = lk.Histogram.from_buckets(low, high, [10, 40, 5])
+    filled = lk.correct(raw, expected_interval="1ms")
+    assert filled.index.size == filled.counts.size
+    assert filled.count >= raw.count

@@ -107,6 +107,16 @@ def test_an_open_loop_whose_sends_end_in_a_stall_recorded_it(begin: int) -> None
     assert lk.diagnose(waited).verdict != "clean"
 
 
+@pytest.mark.parametrize("service", ["1ms", lognormal("1ms", 1.0)])
+def test_stalls_of_several_lengths_are_found_in_every_form(service) -> None:
+    """The shorter one is neither the tail of a constant service, nor are slow requests a mode."""
+    server = Server(service, stalls=[Stall(20, 8), Stall(40, 5)])
+    run = bare(paced_loop(server, 100, "60s", connections=1))
+    for data in (run, run.to_log("1s"), run.to_log("100ms")):
+        found = lk.diagnose(data)
+        assert (found.verdict, len(found.stalls)) == ("omits", 2), str(found)
+
+
 def test_the_sentences_of_the_textbook_freeze() -> None:
     server = Server("1ms", stalls=[Stall(100, 100)])
     found = lk.diagnose(paced_loop(server, 100, "300s", connections=1).to_log("1s"))

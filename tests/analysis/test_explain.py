@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import latencykit as lk
+from latencykit import simulate
 from latencykit.analysis.explain import restates_latency
 from latencykit.views.series import series_record
 from tests.benchmarks.truth_explain import NULL, PLANTED, judged
@@ -471,3 +472,16 @@ def test_a_column_restates_latency_where_a_limit_cuts_through_a_crowd(
     values: np.ndarray, marked: np.ndarray, expected: bool
 ) -> None:
     assert restates_latency(values, marked) is expected
+
+
+@pytest.mark.parametrize(("stalls", "text"), [
+    ([], "no stall, period or other pattern over time stands out"),
+    ([(20, 10)], "a stall of 10 s shows, but no period or other pattern over time stands out"),
+    ([(20, 8), (40, 5)], "2 stalls of up to 8 s show, but no period"),
+])  # fmt: skip
+def test_a_stall_that_shows_is_not_denied(stalls: list[tuple[float, float]], text: str) -> None:
+    """One request waited for it, of a hundred that are slower than p99."""
+    server = simulate.Server("1ms", stalls=[simulate.Stall(*one) for one in stalls])
+    log = simulate.paced_loop(server, 100, "60s", connections=1).to_log("1s")
+    (found, *_) = lk.explain(log).findings
+    assert found.startswith(text), found

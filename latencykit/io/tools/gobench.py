@@ -73,7 +73,7 @@ def read_benchstat(source: Source, options: ReadOptions) -> dict[str, Data]:  # 
         cells = [cell.strip() for cell in line.split("│")[1:-1]]
         if cells or name in ("", "name"):  # a heading, or the end of a table
             new = any(cell.startswith("sec/op") for cell in cells)
-            sides = files if new else re.findall(r"(\S*) +time/op", rest)
+            sides = files if new else re.findall(r"(?<!\S)(?:(\S++) ++)?time/op", rest)
             note = f"benchstat's {'median' if new else 'mean'} of the runs' means"
             files = cells or files
         elif name != "geomean" and len(values := _CELL.findall(rest)) >= len(sides):
