@@ -1011,7 +1011,7 @@ class TailRules:
     min_requests: int = 50
     # slow requests per long silence: more are a mode of the service,
     max_slow: float = 6.0
-    # unless the longest silence is so many times the next one;
+    # unless the longest silence is that many times the next one;
     clear_ratio: float = 50.0
     # and decades that remain then
     mode_decades: float = 0.5

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import latencykit as lk
-from latencykit.analysis.correct import fill, fills_of
+from latencykit.analysis.correct import fill, fills_of, on_a_fine_grid
 from latencykit.errors import (
     AlreadyCorrectedError,
     DataNotAvailableError,
@@ -202,9 +202,12 @@ def test_an_interval_in_the_wrong_unit_is_refused_at_once_unless_it_is_meant():
 
 
 def test_listed_buckets_that_overlap_are_counted_once_each() -> None:
-    """As a damaged report leaves them: the upper edge of one lies within the next."""
-    low, high = np.array([1e6, 2e6, 1.5e6]), np.array([2.5e6, 3e6, 9e9])
-    raw = lk.Histogram.from_buckets(low, high, [10, 40, 5])
-    filled = lk.correct(raw, expected_interval="1ms")
-    assert filled.index.size == filled.counts.size
-    assert filled.count >= raw.count
+    """As the rows of two series leave them that were mixed."""
+    high = np.array([2.9, 3.1, 8.8, 9.0, 15.0, 16.0, 60.0, 70.0, 100.0, 1193.3]) * 1e6
+    low = np.concatenate(([0.0, 0.0], high[:-2]))
+    counts = [200_000, 300_000, 180_000, 270_000, 16_000, 24_000, 3600, 5400, 400, 600]
+    raw = lk.Histogram.from_buckets(low, high, counts, reported_stats={"mean": 3.92e6})
+    grid = on_a_fine_grid(raw, float(high[-1]))
+    assert grid.count == raw.count
+    assert (grid.counts > 0).all()
+    assert grid.index.size == grid.counts.size
