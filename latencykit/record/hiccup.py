@@ -137,7 +137,7 @@ class _Meter:
         self._rest = b""
         self._origin: int | None = None
         self._elapsed = self._count = self._worst = self._max = self._stopped = 0
-        self.longest_stop = 0
+        self._waited = self._last = self.longest_stop = 0
         self._next = width
 
     def run(self, end: int | None) -> None:
@@ -171,10 +171,12 @@ class _Meter:
         if not len(rows):
             return
         assert self._origin is not None
-        # Rows are sent every few ms; older ones waited for us, unless the clock was late, too.
+        # Rows are sent every few ms; older ones waited for us, unless the clock was late, too:
+        # between these rows, or between them and the next, which may come with another read.
         age = time.perf_counter_ns() - int(rows[0, 2]) - BATCH_NS
-        pause = int(np.diff(rows[:, 2], prepend=rows[0, 2]).max())
-        self._stopped = max(self._stopped, age - pause)
+        pause = int(np.diff(rows[:, 2], prepend=self._last or rows[0, 2]).max())
+        self._stopped = max(self._stopped, self._waited - pause)
+        self._waited, self._last = age - pause, int(rows[-1, 2])
         rows = rows - np.array([0, 0, self._origin])
         self._elapsed = int(rows[-1, 2])
         if end is not None:  # the slots due before the end, however late they were noticed

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 import os
 import signal
 import subprocess
@@ -11,7 +12,7 @@ import pytest
 
 import latencykit as lk
 from latencykit.errors import InvalidArgumentError
-from latencykit.record.hiccup import _lateness, hiccup
+from latencykit.record.hiccup import _lateness, _Meter, hiccup
 
 MS = 1_000_000
 
@@ -104,6 +105,21 @@ def test_a_stop_of_the_parent_is_noted_and_one_of_both_is_recorded(tmp_path, who
     else:
         assert noted
         assert longest < 1.5e9
+
+
+@pytest.mark.parametrize("late", [True, False])
+def test_rows_from_before_a_stop_of_both_may_be_read_alone(late: bool) -> None:
+    """The clock's next row shows that it was stopped, too."""
+    ms = 10**6
+    meter = _Meter(io.BytesIO(), 10**12, ms, [], None)
+    start = time.perf_counter_ns() - 3000 * ms
+    before = [(start, 0, start), *((k, k, start + k * ms) for k in range(3))]
+    after = [(k, k, start + k * ms) for k in range(3, 3000)]
+    if late:
+        after = [(3, 2999, start + 3000 * ms)]
+    for rows in (before, after):
+        meter._take(np.array(rows, np.int64).tobytes(), None)
+    assert (meter._stopped > 2_900 * ms) == (not late)
 
 
 @pytest.mark.parametrize("bad", [{"resolution": "1us"}, {"duration": 0}, {"interval": "1us"}])
