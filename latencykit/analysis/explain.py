@@ -843,11 +843,12 @@ def _nothing(found: Coincidence | None) -> str:
     """What was compared, and that nothing goes with the slow requests."""
     if found is None:
         return "nothing was compared: the source states neither start times nor further columns"
-    stalls, seen = found.stalls, "no stall, period"
-    if len(stalls):
-        longest = format_duration(1e9 * float(stalls["duration"].max()))
-        several = f"{len(stalls)} stalls of up to {longest} show"
-        seen = f"{several if len(stalls) > 1 else f'a stall of {longest} shows'}, but no period"
+    stalls, seen = found.stalls["duration"], "no stall, period"
+    if len(stalls) == 1:
+        seen = f"a stall of {format_duration(1e9 * float(stalls.max()))} shows, but no period"
+    elif len(stalls):
+        longest = format_duration(1e9 * float(stalls.max()))
+        seen = f"{len(stalls)} stalls of up to {longest} show, but no period"
     return (
         f"{seen} or other pattern over time stands out; not excluded: what further columns would "
         "show, such as host or size"

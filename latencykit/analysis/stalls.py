@@ -144,8 +144,6 @@ class SlowRules:
     load_widths: tuple[tuple[int, int], ...] = ((1, 6), (2, 12), (4, 12), (8, 12))
     # and how much they vary (of chance)
     max_load_variation: float = 0.5
-    # at most, of the usual load: an open loop's grows while a stall lasts
-    max_load_ratio: float = 2.0
     # requests in flight: a loop that never pauses has one at least
     min_load: float = 0.98
     # the median over the tenth percentile: else stalls hold the median
@@ -278,9 +276,7 @@ class Trace:
             work += sign * (passed * edges - np.append(0.0, np.cumsum(times))[passed])
         at = np.minimum(self.due / self.span * bins, bins - 1).astype(np.int64)
         squares = np.bincount(at, self.took**2, bins).astype(np.float64)
-        load, length = np.diff(work), np.diff(edges)
-        even = float(load.max()) <= SLOW.max_load_ratio * float(median(load))
-        return even and constant_load(load, squares, length)
+        return constant_load(np.diff(work), squares, np.diff(edges))
 
     def quiet_rate(self, begin: Floats, end: Floats) -> float:
         """Return the sends per second outside stalls, and what may be catching up after them."""
@@ -1009,11 +1005,11 @@ class TailRules:
     # silences or requests that show a tail
     min_silences: int = 20
     min_requests: int = 50
-    # slow requests per long silence: more are a mode of the service,
+    # slow requests per long silence: more are a mode of the service
     max_slow: float = 6.0
-    # unless the longest silence is that many times the next one;
+    # unless the longest silence is that many times the next one
     clear_ratio: float = 50.0
-    # and decades that remain then
+    # decades that remain where they are a mode
     mode_decades: float = 0.5
     # longest silences among which the largest ratio is looked for
     silences: int = 8
