@@ -17,7 +17,6 @@ import contextlib
 import inspect
 import itertools
 import math
-import os
 import random
 import re
 import threading
@@ -31,12 +30,12 @@ import numpy as np
 from latencykit._records import record
 from latencykit.analysis.slo import SLO
 from latencykit.core.histogram import Histogram
-from latencykit.core.jackknife import student_quantile
+from latencykit.core.jackknife import spread, student_quantile
 from latencykit.errors import DataNotAvailableError, InvalidArgumentError
 from latencykit.units import format_change, format_count, format_duration, parse_duration
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Generator, Mapping, Sequence
     from typing import TypeAlias
 
     from latencykit._typing import Floats
@@ -56,11 +55,9 @@ class Rules:
     block_ns: float = 1e6  # of calls, at least one: shorter than a slow moment
     batch_ns: float = 5e7  # between looks at pairs
     batches: int = 40  # of a limit, of which 12 have to be beyond it: no single moment decides
-    span_ns: float = 2e4  # between readings of the waiting time, which take 1.5 µs, by threads
     bets: tuple[float, ...] = (0.08, 0.2, 0.5, 1.5)  # on pairs, in their standard deviations
     stakes: tuple[float, ...] = (0.03, 0.15, 0.5, 0.95)  # on limits, of all that can be lost
     pooled: float = 50.0  # latest calls beyond the percentile that both sides are compared at
-    uneven: float = 2.0  # times as much waiting on one side as on the other is the code's own
     run_noise: float = 3.1  # standard deviations from run to run beyond which 1 in 1,000 lies
 
 
@@ -92,17 +89,15 @@ class LatencyResult:
     def __str__(self) -> str:
         if not self.calls:
             return self.verdict
-        change, allowed = (
-            re.sub(r"^[+-]", r"\g<0> ", format_change(ratio))
-            for ratio in (self.value / self.base - 1, self.allowed)
-        )
+        change = format_change(self.value / self.base - 1)
         if self.low > -0.95 and self.high < 9:  # beyond these, a change is a factor
             change += f", {100 * self.low:.0f} to {100 * self.high:.0f}"
         text = f"{self.statistic} {format_duration(self.value)}"
         if math.isnan(self.allowed):
             text += f", limit {format_duration(self.base)} ({change})"
         elif not math.isnan(self.base):
-            text += f", {format_duration(self.base)} before ({change}), limit {allowed}"
+            text += f", {format_duration(self.base)} before ({change}), "
+            text += f"limit {format_change(self.allowed)}"
         text += f"; {'un' if self.verdict == 'undecided' else ''}decided after {self.seconds:.2g} s"
         text += f", {format_count(self.calls)} calls in {format_count(self.blocks)} blocks"
         if self.waited >= 0.01:
@@ -110,58 +105,35 @@ class LatencyResult:
         return f"{text}; {self.note}" if self.note else text
 
 
-@contextlib.contextmanager
-def _waiting(others: bool) -> Iterator[Callable[[], list[int]]]:
-    """Yield a function: how often this thread was interrupted, and ns that threads were waiting."""
-    own, tasks = str(threading.get_native_id()), Path("/proc/self/task")
-    names = {path.name for path in tasks.iterdir()} - {own} if others and tasks.exists() else ()
-    with contextlib.ExitStack() as stack:
-        files = []
-        for name in (own, *names):
-            with contextlib.suppress(FileNotFoundError):  # ended just now; or not Linux
-                files.append(stack.enter_context((tasks / name / "schedstat").open("rb", 0)))
+def _waiting() -> tuple[int, int]:
+    """How often this thread was interrupted, and ns that it was waiting for a processor."""
+    try:
+        account = Path("/proc/thread-self/schedstat").read_text()
+    except OSError:  # not Linux
+        return 0, 0
+    from resource import RUSAGE_THREAD, getrusage
 
-        def account(file: Any) -> int:
-            with contextlib.suppress(ProcessLookupError):  # the thread has ended
-                return int(os.pread(file.fileno(), 64, 0).split()[1])
-            return 0
-
-        if not files:
-            yield lambda: [0, 0]
-        else:
-            from resource import RUSAGE_THREAD, getrusage
-
-            yield lambda: [getrusage(RUSAGE_THREAD).ru_nivcsw, *map(account, files)]
+    return getrusage(RUSAGE_THREAD).ru_nivcsw, int(account.split()[1])
 
 
-def _block(
-    side: int, calls: int, waiting: Callable[[], list[int]]
-) -> Generator[int, None, tuple[Floats, int, int]]:
+def _block(side: int, calls: int) -> Generator[int, None, tuple[Floats, int, int]]:
     """Yield `side` for each call; return latencies (NaN if unknown), time, and waiting in it."""
-    clock, times, first, total = time.perf_counter_ns, np.empty(calls), 0, 0
-    begin = since = clock()
-    before = waiting()
+    clock, times, before = time.perf_counter_ns, np.empty(calls), _waiting()
+    begin = clock()
     for number in range(calls):
         start = clock()
         yield side
-        end = clock()
-        times[number] = end - start
-        if number < calls - 1 and end - since < RULES.span_ns * len(before):
-            continue
-        now, part = waiting(), times[first : number + 1]
-        interrupted, own, *others = (
-            max(after - earlier, 0) for earlier, after in zip(before, now, strict=True)
-        )
-        waited = own + max(others, default=0)
-        part[part.argmax()] -= waited
-        if interrupted and end - since - waited < RULES.block_ns:
-            part[:] = math.nan  # its caches were cold; of longer calls, few are not interrupted
-        first, since, before, total = number + 1, clock(), now, total + waited
-    return np.where(times > 0, times, math.nan), end - begin, total
+        times[number] = clock() - start
+    spent = clock() - begin
+    interruptions, waited = np.subtract(_waiting(), before)
+    times[times.argmax()] -= waited
+    if calls > 1 and interruptions:
+        times[:] = math.nan  # their caches were cold; of longer calls, few are not interrupted
+    return np.where(times > 0, times, math.nan), spent, waited
 
 
 class Measurement(contextlib.AbstractContextManager["Measurement"]):
-    """A loop that is measured, by ``for`` or ``async for``, in one or several threads.
+    """A loop that is measured, by ``for``, in one or several threads, or coroutines.
 
     Each turn is a call, of the side that it gives. As a context manager it fails at its end. Bets
     are on blocks of calls. A limit (ns) lets a share of 1 - p of the calls be beyond it. Of two
@@ -179,8 +151,7 @@ class Measurement(contextlib.AbstractContextManager["Measurement"]):
         self._share, self._base, self._allowed = 1 - percentile / 100, base, allowed
         self._names, self._blocks, self._pool = names, list[Any](), list[Any]()
         self._wealth, self._square, self._lock = np.zeros((2, 4)), 0.0, threading.Lock()
-        self._begin, self._time = time.perf_counter_ns(), [0] * len(names)
-        self._waited: list[list[int]] = [[] for _ in names]
+        self._begin, self._times = time.perf_counter_ns(), np.zeros((2, len(names)))
         self.verdict: Verdict | None = "off" if latency.off else None
         self.result: LatencyResult | None = None
 
@@ -229,48 +200,37 @@ class Measurement(contextlib.AbstractContextManager["Measurement"]):
         *base, value = np.nanquantile(calls, share, axis=1, method="inverted_cdf").tolist()
         return value, base[0] if base else self._base
 
-    def found(self) -> tuple[float, float, float, float, float]:
-        """Value, base, allowed change, and an interval: a jackknife over twelfths of the blocks."""
-        if not self._blocks:
-            return (math.nan,) * 5
-        (value, base), low, high = self._values(self._blocks), math.nan, math.nan
-        cuts = [len(self._blocks) * part // 12 for part in range(13)]
-        if cuts[-1] >= 12:
-            left_out = [
-                self._values(self._blocks[:first] + self._blocks[last:])
-                for first, last in itertools.pairwise(cuts)
-            ]
-            error = float(np.std(np.diff(np.log(left_out)))) * 11**0.5
+    def _found(self) -> tuple[float, float, float, float]:
+        """Value, base, and an interval of the change: a jackknife over twelfths of the blocks."""
+        (value, base), reach, blocks = self._values(self._blocks), math.nan, self._blocks
+        if len(blocks) >= 12:
+            cuts = itertools.pairwise(len(blocks) * part // 12 for part in range(13))
+            left_out = [self._values(blocks[:first] + blocks[last:]) for first, last in cuts]
+            error = float(spread(np.diff(np.log(left_out)))[0])
             reach = math.exp(student_quantile(0.95, 11) * error)
-            low, high = value / base / reach - 1, value / base * reach - 1
-        return value, base, self._allowed, low, high
+        return value, base, value / base / reach - 1, value / base * reach - 1
 
     def __iter__(self) -> Generator[int]:
-        sides, clock = [*range(len(self._time))], time.perf_counter_ns
-        pairs, cost, end = len(sides) == 2, [math.inf] * 2, self._begin + self._budget
-        with _waiting(others=False) as waiting:
-            for turn, side in itertools.product(range(5), sides):  # imports, caches, and costs
-                if turn == 0 or (self.verdict is None and clock() < end - 0.95 * self._budget):
-                    # Not less its waiting, part of which may have been after its end.
-                    _, spent, _ = yield from _block(side, 1, waiting)
-                    cost[side] = min(cost[side], spent)
-        calls = max(1, int(RULES.block_ns / max(cost[: len(sides)])))
-        batch = RULES.batch_ns if pairs else self._budget / RULES.batches
-        while self.verdict is None and (clock() < end or not self._time[0]):
+        sides, clock = [*range(len(self._names))], time.perf_counter_ns
+        cost, end = [math.inf for _ in sides], self._begin + self._budget
+        batch = RULES.batch_ns if len(sides) == 2 else self._budget / RULES.batches
+        for turn, side in itertools.product(range(5), sides):  # imports, caches, and costs
+            if turn == 0 or (self.verdict is None and clock() < end - 0.95 * self._budget):
+                # Not less its waiting, part of which may have been after its end.
+                _, spent, _ = yield from _block(side, 1)
+                cost[side] = min(cost[side], spent)
+        calls = max(1, int(RULES.block_ns / max(cost)))
+        while self.verdict is None and (clock() < end or not self._times[0, 0]):
             until, blocks = clock() + batch, [list[Any]() for _ in sides]
-            with _waiting(others=pairs) as waiting:
-                while not blocks[0] or clock() < until:
-                    for side in random.SystemRandom().sample(sides, len(sides)):
-                        values, spent, waited = yield from _block(side, calls, waiting)
-                        blocks[side].append(values)
-                        self._time[side] += spent
-                        self._waited[side].append(waited)
+            times = np.zeros((2, len(sides)))
+            while not blocks[0] or clock() < until:
+                for side in random.SystemRandom().sample(sides, len(sides)):
+                    values, *spent_and_waited = yield from _block(side, calls)
+                    blocks[side].append(values)
+                    times[:, side] += spent_and_waited
             with self._lock:
+                self._times += times
                 self.add(np.array(blocks))
-
-    async def __aiter__(self) -> AsyncIterator[int]:
-        for side in self:
-            yield side
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         __tracebackhide__ = True
@@ -280,47 +240,42 @@ class Measurement(contextlib.AbstractContextManager["Measurement"]):
     def call(self, *functions: Function) -> Any:
         """Call a function per side, and await what they return, if that can be awaited."""
         __tracebackhide__ = True
-        first = [function() for function in functions]
+        first = functions[-1]()
+        if not inspect.isawaitable(first):
+            for side in self:
+                functions[side]()
+            return self.finish()
 
         async def awaited() -> LatencyResult:
-            for value in first:
-                await value  # type: ignore[misc]
+            await first
             for side in self:
                 await functions[side]()  # type: ignore[misc]
             return self.finish()
 
-        if any(map(inspect.isawaitable, first)):
-            try:
-                asyncio.get_running_loop()
-            except RuntimeError:
-                return asyncio.run(awaited())
-            return awaited()
-        for side in self:
-            functions[side]()
-        return self.finish()
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return asyncio.run(awaited())
+        return awaited()
 
-    def finish(self, level: int = 4, seconds: float = math.nan) -> LatencyResult:
+    def finish(self, level: int = 4, seconds: float | None = None) -> LatencyResult:
         """Return the result, or fail; a warning is that of the caller some levels up."""
         __tracebackhide__ = True
         if not self._blocks and self.verdict is None:
             raise DataNotAvailableError("no call was measured; write 'for _ in run:' in the block")
-        if math.isnan(seconds):
+        value, base, low, high = self._found() if self._blocks else (math.nan,) * 4
+        if self.verdict == "passed" and math.isnan(base):
+            self.verdict = None  # the history is too short
+        if seconds is None:
             seconds = (time.perf_counter_ns() - self._begin) / 1e9
-        found, waits = self.found(), np.array(self._waited, float)
-        waited, more = (
-            waits.sum(axis=1) / np.maximum(self._time, 1),
-            np.sign(np.diff(waits, axis=0)),
-        )
-        if waited[-1] > RULES.uneven * waited[0] and more.sum() > 4 * np.abs(more).sum() ** 0.5:
-            self._note = "new calls wait more than old ones: for threads of their own?"
-        if self.verdict == "passed" and (self._note[-1:] == "?" or math.isnan(found[1])):
-            self.verdict = None  # or the history is too short
+        spent, waited = self._times
         calls = [np.concatenate(side) for side in zip(*self._blocks, strict=True)]
         series = [Histogram.of(side[np.isfinite(side)]) for side in calls]
         self.result = result = LatencyResult(
-            self.verdict or "undecided", f"p{100 * (1 - self._share):.10g}", *found, seconds,
-            sum(side.count for side in series), len(self._blocks) * len(series),
-            float(waited.max()), dict(zip(self._names, series, strict=False)), self._note,
+            self.verdict or "undecided", f"p{100 * (1 - self._share):.10g}", value, base,
+            self._allowed, low, high, seconds, sum(side.count for side in series),
+            len(self._blocks) * len(series), float((waited / np.maximum(spent, 1)).max()),
+            dict(zip(self._names, series, strict=False)), self._note,
         )  # fmt: skip
         self._latency.on_result(result)
         if result.verdict == "failed" or (result.verdict == "undecided" and self._latency.strict):
@@ -372,7 +327,7 @@ class Latency:
 
     def against_history(
         self, name: str, function: Function, *, allow: str = "+20% p99", budget: Time = "10s",
-        store: str | os.PathLike[str] = "history", labels: Mapping[str, str] | None = None,
+        store: str | Path = "history", labels: Mapping[str, str] | None = None,
     ) -> Any:  # fmt: skip
         """Compare a function with the series `name` of the runs that ``latencykit history`` keeps.
 
@@ -383,15 +338,14 @@ class Latency:
         from latencykit.analysis.judge import SETTINGS, judged
         from latencykit.history.history import History
 
-        (percentile, allowed), history, level = _allowed(allow), History(store), math.nan
-        _, values = history.values(name, f"p{percentile:.10g}", labels or {})
+        (percentile, allowed), level = _allowed(allow), math.nan
+        _, values = History(store).values(name, f"p{percentile:.10g}", labels or {})
         note = f"{len(values)} of {SETTINGS.min_history_runs} runs that a verdict takes"
         if len(values) >= SETTINGS.min_history_runs:
             known = judged(values, values[-1])
             level, noise = known.level, math.exp(RULES.run_noise * known.noise)
             allowed = (1 + allowed) * noise - 1
             note = f"the limit has {format_change(noise - 1)} for the noise of {len(values)} runs"
-
         run = Measurement(self, percentile, level, allowed, names=[name], budget=budget, note=note)
         return run.call(function)
 
@@ -415,7 +369,7 @@ class Latency:
 def assert_latency(
     function: Callable[[], object], limit: str | None = None, *,
     base: Callable[[], object] | None = None, allow: str = "+20% p95",
-    budget: str | float = "10s", strict: bool = False,
+    budget: str | float = "10s",
 ) -> LatencyResult:  # fmt: skip
     """Assert that a function is fast enough, or no slower than another one.
 
@@ -433,14 +387,13 @@ def assert_latency(
     allow : str, optional
         The change of a percentile from `base` that passes.
     budget : str or float, optional
-        Longest time to measure, such as ``"10s"``, or in seconds.
-    strict : bool, optional
-        Fail what is undecided at its end; by default it passes with a warning.
+        Longest time to measure, such as ``"10s"``, or in seconds. What is undecided at its end
+        passes with a warning.
 
     Raises
     ------
     AssertionError
-        If it is too slow; with `strict`, if that is undecided.
+        If it is too slow.
     InvalidArgumentError
         If not one of `limit` and `base` is given, or one is not valid.
 
@@ -453,9 +406,9 @@ def assert_latency(
     __tracebackhide__ = True
     if (limit is None) == (base is None):
         raise InvalidArgumentError("give a limit such as 'p99 < 2ms', or base= to compare with")
-    latency = Latency(strict)
-    if base is None:
-        result: LatencyResult = latency.limit(limit or "", budget=budget).call(function)
-    else:
-        result = latency.compare(base, function, allow=allow, budget=budget)
+    result: LatencyResult = (
+        Latency().limit(str(limit), budget=budget).call(function)
+        if base is None
+        else Latency().compare(base, function, allow=allow, budget=budget)
+    )
     return result

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import itertools
 import json
 import os
@@ -12,7 +11,6 @@ import subprocess
 import sys
 import threading
 import time
-import warnings
 import xml.etree.ElementTree as ET
 from pathlib import Path
 from types import SimpleNamespace
@@ -100,17 +98,18 @@ def test_calls_that_are_not_known_are_left_out():
     assert pairs(50, 0.5).add(np.full((2, 9, 3), np.nan)) is None
 
 
-def test_short_calls_that_were_interrupted_are_left_out():
+def test_short_calls_that_were_interrupted_are_left_out(monkeypatch):
     """An account says how often, and for how long a thread waited: here for 10 s."""
-    accounts, found = iter([[0, 0], [0, 0], [1, 10**10], [1, 10**10]]), []
+    accounts, found = iter([(0, 0), (1, 10**10)]), []
+    monkeypatch.setattr(assertions, "_waiting", accounts.__next__)
 
     def loop() -> Iterator[int]:
-        found.extend((yield from _block(0, 3, accounts.__next__)))
+        found.extend((yield from _block(0, 3)))
 
     for _ in loop():
         spin(100)
     values, _, waited = found
-    assert np.isnan(values).tolist() == [False, True, False]
+    assert np.isnan(values).all()
     assert waited == 10**10
 
 
@@ -127,7 +126,7 @@ def test_intervals_contain_the_change():
         rng = np.random.default_rng(seed)
         evidence = pairs(95, 0.2)
         evidence.add(np.stack([bursts(rng, 150), 1.5 * bursts(rng, 150)]))
-        _, _, _, low, high = evidence.found()
+        _, _, low, high = evidence._found()
         found.append((low <= 0.5 <= high, low > 0))
     assert (np.sum(found, axis=0) >= 33).all()
 
@@ -157,15 +156,15 @@ def result(**changes: object) -> LatencyResult:
 
 def test_the_fact_is_first():
     assert str(result()) == (
-        "p95 1.31 ms, 1.02 ms before (+ 28 %, 24 to 33), limit + 20 %; decided after 3.1 s, "
+        "p95 1.31 ms, 1.02 ms before (+28 %, 24 to 33), limit +20 %; decided after 3.1 s, "
         "18,400 calls in 62 blocks"
     )
     assert str(result(verdict="undecided", low=np.nan, waited=0.26, note="why")) == (
-        "p95 1.31 ms, 1.02 ms before (+ 28 %), limit + 20 %; undecided after 3.1 s, 18,400 calls "
+        "p95 1.31 ms, 1.02 ms before (+28 %), limit +20 %; undecided after 3.1 s, 18,400 calls "
         "in 62 blocks; waiting for a processor (26 % of the time) is left out; why"
     )
     assert str(result(base=1e6, allowed=np.nan, low=0.2, high=0.4)) == (
-        "p95 1.31 ms, limit 1 ms (+ 31 %, 20 to 40); decided after 3.1 s, 18,400 calls in 62 blocks"
+        "p95 1.31 ms, limit 1 ms (+31 %, 20 to 40); decided after 3.1 s, 18,400 calls in 62 blocks"
     )
     assert str(result(verdict="undecided", base=np.nan, note="3 of 10 runs")) == (
         "p95 1.31 ms; undecided after 3.1 s, 18,400 calls in 62 blocks; 3 of 10 runs"
@@ -237,9 +236,7 @@ def test_data_of_pytest_benchmark():
     for data in ([0.001] * 2000, benchmark([0.001] * 2000)):
         found = latency.from_benchmark(data, "p95 < 2ms")
         assert (found.verdict, found.value) == ("passed", 1e6)
-        with pytest.raises(
-            AssertionError, match=r"p95 1 ms, limit 500 µs \(\+ 100 %, 100 to 100\)"
-        ):
+        with pytest.raises(AssertionError, match=r"p95 1 ms, limit 500 µs \(\+100 %, 100 to 100\)"):
             latency.from_benchmark(data, "p95 < 500us")
 
 
@@ -265,11 +262,9 @@ def spin(microseconds: float) -> None:
 @pytest.mark.slow
 def test_functions():
     assert lk.assert_latency(lambda: spin(20), "p50 < 20ms").verdict == "passed"
-    with pytest.raises(
-        AssertionError, match=r"^p50 .* before \(\+ .*, limit \+ 20 %; decided after"
-    ):
+    with pytest.raises(AssertionError, match=r"^p50 .* before \(\+.*, limit \+20 %; decided after"):
         lk.assert_latency(lambda: sum(range(9000)), base=lambda: sum(range(3000)), allow="+20% p50")
-    with pytest.raises(AssertionError, match=r"^p50 .*, limit 10 µs \(. .*; decided after"):
+    with pytest.raises(AssertionError, match=r"^p50 .*, limit 10 µs \(.*; decided after"):
         lk.assert_latency(lambda: sum(range(9000)), "p50 < 10us", budget="20s")
 
 
@@ -285,7 +280,7 @@ def test_coroutines_in_a_loop_of_their_own_and_in_a_running_one():
         latency = Latency()
         assert (await latency.compare(wait, wait, allow="+900% p50")).verdict == "passed"
         with latency.limit("p50 < 1s") as run:
-            async for _ in run:
+            for _ in run:
                 await wait()
         assert run.result is not None
         assert run.result.verdict == "passed"
@@ -340,9 +335,7 @@ def test_waiting_for_a_processor_is_left_out():
 @pytest.mark.slow
 def test_waiting_after_a_call_makes_no_blocks_of_a_million_calls(monkeypatch):
     waited = itertools.accumulate(itertools.chain([0], [10**9] * 19, itertools.repeat(0)))
-    monkeypatch.setattr(
-        assertions, "_waiting", lambda others: contextlib.nullcontext(lambda: [0, next(waited)])
-    )
+    monkeypatch.setattr(assertions, "_waiting", lambda: (0, next(waited)))
     found = lk.assert_latency(lambda: spin(2000), "p50 < 1s", budget="1s")
     assert found.calls == found.blocks
 
@@ -358,9 +351,7 @@ def test_against_the_runs_of_a_store(tmp_path):
     patient = options | {"budget": "10s"}
     found = latency.against_history("lookup", lambda: spin(1000), **patient)
     assert found.verdict == "passed"
-    with pytest.raises(
-        AssertionError, match=r"1.* ms before .*limit \+ .*for the noise of 10 runs"
-    ):
+    with pytest.raises(AssertionError, match=r"1.* ms before .*limit \+.*for the noise of 10 runs"):
         latency.against_history("lookup", lambda: spin(5000), **patient)
 
 
@@ -439,22 +430,6 @@ def test_no_command_imports_it():
         if pattern.search(path.read_text("utf-8"))
     }
     assert users == {"__init__.py", "pytest_plugin.py"}
-
-
-def test_waiting_for_threads_of_its_own_is_not_the_machine():
-    """New calls that are as fast, but for waiting that the old ones do not have, are not passed."""
-    rng = np.random.default_rng(1)
-    for waits, verdict in (([0, 0], "passed"), ([1e6, 1e6], "passed"), ([0, 1e6], "undecided")):
-        measurement = pairs(50, 0.5)
-        assert measurement.add(bursts(rng, 200).reshape(2, 100, 20)) == "passed"
-        measurement._time = [10**9, 10**9]
-        measurement._waited = [[waits[0]] * 100, [waits[1]] * 100]
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            assert measurement.finish().verdict == verdict
-        assert ["threads of their own?" in str(w.message) for w in caught] == [True] * (
-            waits == [0, 1e6]
-        )
 
 
 @pytest.mark.slow

@@ -376,7 +376,7 @@ def flaky(latency: Latency, budget: float) -> dict[str, Callable[[], object]]:
     def loop_lag() -> None:
         async def run() -> None:
             with limit("p95 < 10ms") as turns:
-                async for _ in turns:
+                for _ in turns:
                     await asyncio.sleep(0)
 
         asyncio.run(run())
