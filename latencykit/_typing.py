@@ -1,4 +1,4 @@
-"""Array types that annotations name; imported by type checkers only."""
+"""Array types that annotations name."""
 
 from __future__ import annotations
 

@@ -5,13 +5,17 @@ from __future__ import annotations
 import contextlib
 import re
 from bisect import bisect_left
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from latencykit._text import format_items, printable
+from latencykit._typing import Floats
 from latencykit.core.blocks import Block, MemoryPart, blocks_by_layout
+from latencykit.core.buckets import EdgeBuckets
 from latencykit.core.columns import Cells, Columns, Words, coded, encoded
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog
@@ -22,20 +26,15 @@ from latencykit.core.summary import Summary
 from latencykit.errors import InvalidArgumentError, PayloadError, RowError
 from latencykit.hdr.payload import decode_rows, open_payload
 from latencykit.io.sanity_checks import stated, whole_count
+from latencykit.io.source import Data, ReadOptions, Source
 from latencykit.units import NANOSECONDS
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-
     import pandas as pd
-    from numpy.typing import ArrayLike, NDArray
 
-    from latencykit._typing import Floats
-    from latencykit.core.buckets import EdgeBuckets
-    from latencykit.io.source import Data, ReadOptions, Source
 
-    SketchBuckets = tuple[Floats, Floats, NDArray[np.int64], dict[str, float], tuple[str, ...]]
-    """Edges, counts, statistics that the sketch states, and notes."""
+SketchBuckets = tuple[Floats, Floats, NDArray[np.int64], dict[str, float], tuple[str, ...]]
+"""Edges, counts, statistics that the sketch states, and notes."""
 
 _Key = TypeVar("_Key")
 EMPTY = ("", "-", "NaN", "nan", "NA", "N/A", "n/a", "null", "NULL", "None", "none", "nil", "NaT")

@@ -8,26 +8,22 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from latencykit._records import record
 from latencykit._text import printable
 from latencykit.core.histogram import Histogram
-from latencykit.core.run import Note
+from latencykit.core.run import Note, Run
 from latencykit.io import build, json_text
 from latencykit.io.rows import RowLayout, read_table
+from latencykit.io.source import Data, ReadOptions, Source
 from latencykit.io.text_reports import Section, command_of, plain, section_runs, text_of_run
 from latencykit.units import NANOSECONDS, parse_duration
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from latencykit.core.run import Run
-    from latencykit.io.source import Data, ReadOptions, Source
 
 _TIMES = ("min", "max", "mean", "std", "median", "timeout")  # in ns; of `Run`, in seconds:
 _SECONDS = ("duration",)

@@ -9,15 +9,19 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from latencykit._text import printable
+from latencykit._typing import AnyArray, Floats
 from latencykit.core.events import Clock, Events
 from latencykit.core.histogram_log import HistogramLog, interval_series
 from latencykit.errors import (
@@ -30,15 +34,6 @@ from latencykit.io import json_text, registry
 from latencykit.io.build import epoch_seconds, iso_nanoseconds
 from latencykit.io.source import Confidence, Source
 from latencykit.units import NANOSECONDS, parse_duration
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Callable, Iterable, Sequence
-
-    from numpy.typing import NDArray
-
-    from latencykit._typing import AnyArray, Floats
-
 
 _EXPECTED = (
     "a JVM or Go GC log, a hiccup log (.hlog), journalctl -o json, kubectl get events -o json, "

@@ -11,10 +11,11 @@ import re
 import stat
 import time
 import weakref
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache, cached_property
 from http import HTTPStatus
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 from latencykit._files import new_temporary, temporary_folder
 from latencykit._limits import in_force
@@ -29,9 +30,6 @@ from latencykit.errors import (
     MissingPackageError,
 )
 from latencykit.io.source import Source, compression
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
 
 RANGE = 32 << 20
 """Bytes of a large log that are read as one task."""

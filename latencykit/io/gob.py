@@ -7,21 +7,17 @@ after the other is read of all values at once. Source: the documentation of Go's
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Generator, Iterator
 
 import numpy as np
 
+from latencykit._typing import AnyArray, Bytes, Ints
 from latencykit.core.run import Note
 from latencykit.errors import InvalidArgumentError
+from latencykit.io.source import Source
 from latencykit.io.wire import follow
 
-if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
-
-    from latencykit._typing import AnyArray, Bytes, Ints
-    from latencykit.io.source import Source
-
-    Fields = list[tuple[str, int]]  # name and type of each field of a struct
+Fields = list[tuple[str, int]]  # name and type of each field of a struct
 
 _CHUNK = 4 << 20
 _LARGEST = 64 << 20  # bytes of a value

@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from decimal import ROUND_HALF_UP, Context, Decimal
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -28,11 +30,6 @@ from latencykit.io.hlog import own_comment, own_facts, run_facts, stated_facts
 from latencykit.io.rows import CUT_LINE
 from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 from latencykit.units import NANOSECONDS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
-
 
 _ANY_SIZE = Context(prec=400)  # digits: as many as the largest number has
 _LONGEST_ROW = 200  # the pattern of a row takes cubic time on a hostile one

@@ -19,17 +19,21 @@ import re
 import time
 from array import array
 from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from io import BytesIO
 from itertools import pairwise
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from latencykit._arrays import as_positions
 from latencykit._limits import Limits, in_force
 from latencykit._text import LONGEST_WORD, printable
 from latencykit._threads import in_order, jobs
+from latencykit._typing import AnyArray, Floats, Ints
 from latencykit.core import is_samples, kernel
 from latencykit.core.blocks import Block, MemoryPart, TotalsFold, blocks_by_layout
 from latencykit.core.buckets import COST, CellBuckets, HdrBuckets, cost, on_grid, widest
@@ -65,12 +69,6 @@ from latencykit.io.source import (
 from latencykit.units import NANOSECONDS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    from latencykit._typing import AnyArray, Floats, Ints
     from latencykit.core.buckets import Counts
 
 T = TypeVar("T")

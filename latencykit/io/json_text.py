@@ -7,23 +7,19 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 
 from latencykit._limits import in_force
 from latencykit._text import printable
+from latencykit._typing import JSONObject
 from latencykit.core.run import Note
 from latencykit.errors import CorruptInputError, InputTooLargeError
 from latencykit.io.rows import CUT_LINE, line_chunks
 from latencykit.io.source import HEAD_SIZE, ReadOptions, SeveralDocuments, Source
 from latencykit.io.text_reports import plain
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from latencykit._typing import JSONObject
-
 
 # not the "[error]" of a line of a log
 _BEGIN = re.compile(r'^[ \t]*(?:\{\s*["}]|\[\s*[\[{])', re.MULTILINE)

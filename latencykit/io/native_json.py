@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from latencykit._typing import Ints, JSONObject
 from latencykit.core.blocks import Block, MemoryPart
 from latencykit.core.buckets import Buckets, EdgeBuckets, HdrBuckets
 from latencykit.core.histogram import Histogram
@@ -19,12 +22,6 @@ from latencykit.hdr.payload import counts_length
 from latencykit.io.source import Data, ReadOptions, Source, level_name
 from latencykit.io.text_reports import has_match
 from latencykit.units import NANOSECONDS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from pathlib import Path
-
-    from latencykit._typing import Ints, JSONObject
 
 _MOST = (1 << 63) - 1
 _LARGEST = float(_MOST)  # of the facts of a run: seconds, nanoseconds, requests

@@ -13,12 +13,9 @@ import csv
 import re
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from latencykit._text import printable
-
-if TYPE_CHECKING:
-    from latencykit.io.source import Head
+from latencykit.io.source import Head
 
 _FIRST = 12  # lines
 

@@ -47,25 +47,21 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from latencykit._records import record
+from latencykit._typing import AnyArray, Floats, Ints
+from latencykit.core.blocks import Block
+from latencykit.core.buckets import Buckets
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog, blocks_of, interval_tags, mapped_through
 from latencykit.errors import InvalidArgumentError, LatencyKitError, MissingPackageError
 from latencykit.io import native_json as json_native
 from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from latencykit._typing import AnyArray, Floats, Ints
-    from latencykit.core.blocks import Block
-    from latencykit.core.buckets import Buckets
-
 
 _KEY = b"latencykit"
 _GROUP = 1 << 20  # buckets per row group

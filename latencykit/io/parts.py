@@ -7,31 +7,24 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterable
+import os
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Executor
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal
 
 from latencykit._limits import check_series
 from latencykit._records import record
 from latencykit._text import without_secrets
-from latencykit.core.blocks import MemoryPart
+from latencykit.core.blocks import Block, MemoryPart
+from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog, blocks_of, interval_tags
-from latencykit.core.run import reporting, shown_parts
+from latencykit.core.run import Measure, Run, reporting, shown_parts
 from latencykit.errors import InvalidArgumentError, LatencyKitError, require, require_path
 from latencykit.io.files import FileRange, source_of
 from latencykit.io.reading import Selection, listed, select, series_in, unique_names
+from latencykit.io.source import Data
 from latencykit.units import format_duration
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Callable, Sequence
-    from concurrent.futures import Executor
-    from typing import Literal
-
-    from latencykit.core.blocks import Block
-    from latencykit.core.histogram import Histogram
-    from latencykit.core.run import Measure, Run
-    from latencykit.io.source import Data
 
 TRAVELS = 32 << 20
 """Bytes of a log's counts that a cluster returns unchanged, if nothing is asked of it."""

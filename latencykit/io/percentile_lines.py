@@ -11,21 +11,17 @@ import json
 import math
 import re
 from bisect import bisect_left
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
 from latencykit.core.summary import Summary
 from latencykit.io.build import base_unit, distinct, of_all_requests, unanswered
-from latencykit.io.source import Confidence
+from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 from latencykit.io.text_reports import plain
 from latencykit.units import NANOSECONDS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from latencykit.io.source import Data, Head, ReadOptions, Source
 
 _UNITS = {
     "ns": "ns", "nanoseconds": "ns", "us": "us", "µs": "us", "μs": "us", "usec": "us",

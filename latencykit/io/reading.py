@@ -6,6 +6,7 @@ import csv
 import os
 import re
 from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from operator import itemgetter
@@ -16,6 +17,7 @@ import numpy as np
 
 from latencykit._records import record
 from latencykit._text import brief, did_you_mean, natural_key, option, printable, without_login
+from latencykit._typing import PathOrFrame
 from latencykit.core import is_samples, is_summary
 from latencykit.core.histogram_log import HistogramLog, relabelled
 from latencykit.core.run import TOTAL, Measure, Note, Run, series_named
@@ -50,11 +52,8 @@ from latencykit.io.source import (
 from latencykit.units import NANOSECONDS, parse_moment
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     import pandas as pd
 
-    from latencykit._typing import PathOrFrame
     from latencykit.core import Data
 
 # How Python reports text that is not a number, or a number that cannot be converted: the input's

@@ -25,14 +25,11 @@ import itertools
 import json
 import re
 import warnings
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from latencykit.io.source import Format, Head
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 ENTRY_POINTS = "latencykit.formats"
 

@@ -8,17 +8,20 @@ import io
 import itertools
 import re
 import warnings
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from latencykit._arrays import as_positions
 from latencykit._limits import in_force
 from latencykit._records import record
 from latencykit._text import printable
 from latencykit._threads import in_order, jobs
+from latencykit._typing import AnyArray, AnySeries, Ints
 from latencykit.core.columns import Cells, Words, encoded
 from latencykit.core.run import Note
 from latencykit.core.samples import as_nanoseconds
@@ -26,12 +29,7 @@ from latencykit.errors import CorruptInputError, InputTooLargeError
 from latencykit.io.source import ReadOptions, Source, refuse_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
-
     import pandas as pd
-    from numpy.typing import NDArray
-
-    from latencykit._typing import AnyArray, AnySeries, Ints
 
 CUT_LINE = Note("the last line is truncated; it was left out")
 """The note of a reader that left the end of a file out."""

@@ -11,29 +11,26 @@ nothing.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from latencykit._records import record
 from latencykit._text import option
+from latencykit._typing import Floats
 from latencykit.core import is_samples, is_summary
 from latencykit.core.consistency import COARSE, GRAIN, busy, contradiction, last_place
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog, interval_series
 from latencykit.core.run import CONTRADICTS, Note, Run
+from latencykit.core.samples import Samples
 from latencykit.errors import InvalidArgumentError, LatencyKitError
+from latencykit.io.source import Data
 from latencykit.units import NANOSECONDS, format_duration, format_percentile, format_value
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from latencykit._typing import Floats
-    from latencykit.core.samples import Samples
-    from latencykit.io.source import Data
-
-    _Stated = tuple[str | float, float]  # a statistic's name or a percentile, and its value
+_Stated = tuple[str | float, float]  # a statistic's name or a percentile, and its value
 
 _SENTINEL = 2.0**63 * (1 - 1e-9)
 _NAMES = {"mean": "mean", "std": "standard deviation", "min": "minimum", "max": "maximum"}

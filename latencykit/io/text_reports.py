@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from latencykit._records import record
 from latencykit._text import printable
@@ -14,10 +15,7 @@ from latencykit.errors import CorruptInputError, InvalidArgumentError
 from latencykit.io.source import Confidence, Head, SeveralDocuments, Source
 from latencykit.units import parse_duration
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    Sniff = Callable[[Head], Confidence]
+Sniff = Callable[[Head], Confidence]
 
 _Key = TypeVar("_Key")
 _Kind = TypeVar("_Kind")

@@ -8,20 +8,16 @@ protobuf.dev/programming-guides/encoding.
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from latencykit._arrays import as_positions
+from latencykit._typing import AnyArray
 from latencykit.errors import InvalidArgumentError
 from latencykit.units import format_count
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from numpy.typing import NDArray
-
-    from latencykit._typing import AnyArray
 
 Schema = dict[int, tuple[str, "str | Schema"]]
 """Fields of a message by number: name, with ``[]`` after it where repeated, and kind.

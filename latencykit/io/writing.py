@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import csv
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from latencykit._files import temporary_folder, whole
 from latencykit._text import guarded
+from latencykit._typing import AnyArray
 from latencykit.core.columns import Words
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import (
@@ -25,14 +29,6 @@ from latencykit.core.summary import Summary
 from latencykit.errors import InvalidArgumentError, require_path
 from latencykit.io.source import Data, level_name
 from latencykit.units import format_percentile, parse_percentile
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from latencykit._typing import AnyArray
 
 
 def write_csv(series: Mapping[str, Data], path: Path, percentiles: str | None = None) -> None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from latencykit._records import record
 from latencykit.core.columns import Cells, coded, matching
 from latencykit.core.histogram import Histogram
+from latencykit.core.run import Run
 from latencykit.core.summary import Summary
 from latencykit.errors import InvalidArgumentError
 from latencykit.io import build
@@ -29,16 +32,9 @@ from latencykit.io.raw.cells import (
     roles_of,
 )
 from latencykit.io.raw.outcomes import candidate, words_of
+from latencykit.io.source import Data
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from latencykit.core.run import Run
-    from latencykit.io.source import Data
-
-    Columns = Mapping[str, NDArray[Any]]
+Columns = Mapping[str, NDArray[Any]]
 
 _OPEN = ("inf", "+inf", "infinity", "+infinity", "∞")
 

@@ -6,13 +6,15 @@ import io
 import tokenize
 import zipfile
 import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 import numpy as np
 
 from latencykit._text import printable
+from latencykit._typing import AnyArray
 from latencykit.errors import InvalidArgumentError, LatencyKitError, MissingPackageError
 from latencykit.io.raw.build_samples import gathered
 from latencykit.io.raw.cells import latency_columns
@@ -20,11 +22,6 @@ from latencykit.io.raw.columns import ColumnPlan, looked_at, plan_of, refuse_twi
 from latencykit.io.rows import Table, bytes_type, cells_of
 from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Source
 from latencykit.io.text_reports import certain
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from latencykit._typing import AnyArray
 
 _ROWS = 500_000
 _SAMPLE = 400

@@ -5,13 +5,16 @@ from __future__ import annotations
 import operator
 import re
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from latencykit._text import format_items, printable
+from latencykit._typing import Ints
 from latencykit.core.blocks import narrowed
 from latencykit.core.columns import Cells, Words, coded, matching, select
 from latencykit.core.columns import Columns as FurtherColumns
@@ -21,20 +24,13 @@ from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.io.build import EMPTY, FINE, base_unit, data_from_values, further_cells, unit_in
 from latencykit.io.raw.aggregates import counted_data, is_open, level_of, percentile_data
 from latencykit.io.raw.cells import Times, emptied, times_of
+from latencykit.io.raw.columns import ColumnPlan
 from latencykit.io.raw.outcomes import combined, outcome_of
+from latencykit.io.rows import Table
 from latencykit.io.source import Data, Locate, ReadOptions, Source, refuse_rows
 from latencykit.units import NANOSECONDS
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    from numpy.typing import NDArray
-
-    from latencykit._typing import Ints
-    from latencykit.io.raw.columns import ColumnPlan
-    from latencykit.io.rows import Table
-
-    Columns = dict[str, NDArray[Any]]
+Columns = dict[str, NDArray[Any]]
 
 KEPT = 2_000_000
 """Rows that are kept as samples where a histogram would do."""

@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from latencykit._records import record
+from latencykit._typing import AnyArray, Flags
 from latencykit.core.columns import Cells, Words, coded, matching
 from latencykit.core.samples import as_nanoseconds
 from latencykit.errors import InvalidArgumentError
 from latencykit.io.build import EMPTY, numbers_of, unit_in, word_set, words_in
 from latencykit.units import NANOSECONDS, parse_duration
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from latencykit._typing import AnyArray, Flags
-
 
 Sample: TypeAlias = "Mapping[str, Cells]"
 """The first rows of a table, column by column."""

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from latencykit._limits import in_force
 from latencykit._records import record
 from latencykit._text import printable
+from latencykit._typing import Floats
 from latencykit.core.columns import Cells, coded, matching
 from latencykit.core.run import PROVENANCE, UnitFrom
 from latencykit.errors import InvalidArgumentError
@@ -32,13 +33,8 @@ from latencykit.io.raw.cells import (
 )
 from latencykit.io.raw.log_parts import hint_of
 from latencykit.io.raw.outcomes import Reading, candidate, reading_of, words_of
+from latencykit.io.source import ReadOptions, Source
 from latencykit.units import NANOSECONDS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from latencykit._typing import Floats
-    from latencykit.io.source import ReadOptions, Source
 
 _EPOCHS = (("ns", 1e17), ("us", 1e14), ("ms", 1e11), ("s", 1e8))
 _MOST_TAGS = 40

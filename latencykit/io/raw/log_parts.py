@@ -7,17 +7,12 @@ pattern is beyond doubt: `latencykit.io.tools.request_lines` reads the log by it
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from http import HTTPStatus
-from typing import TYPE_CHECKING
 
 from latencykit._text import option
 from latencykit.io.raw.cells import latency_columns
-from latencykit.io.source import Confidence
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from latencykit.io.source import Head
+from latencykit.io.source import Confidence, Head
 
 ESCAPES = re.compile(r"\x1b\[[\d;]*m")  # colours of a terminal
 _TRIED = 50  # lines

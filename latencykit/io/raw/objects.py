@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,15 +19,10 @@ from latencykit.io.build import word_set
 from latencykit.io.raw.aggregates import looks_aggregated
 from latencykit.io.raw.build_samples import gathered
 from latencykit.io.raw.cells import are_statistics, latency_columns, roles_of, start_and_end
-from latencykit.io.raw.columns import looked_at, plan_of
+from latencykit.io.raw.columns import ColumnPlan, looked_at, plan_of
 from latencykit.io.raw.outcomes import candidate
 from latencykit.io.rows import CUT_LINE, Table, cells_of, line_chunks
 from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source, refuse_rows
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from latencykit.io.raw.columns import ColumnPlan
 
 _DECODER = json.JSONDecoder()
 _REPORT = ("statistics", "percentiles", "histogram", "histograms", "counters")

@@ -11,21 +11,17 @@ many requests failed is unknown.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from latencykit._records import record
+from latencykit._typing import AnyArray
 from latencykit.core.columns import Cells, coded
 from latencykit.core.samples import OUTCOMES
 from latencykit.io.build import word_set, words_in
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from latencykit._typing import AnyArray
 
 Sense = Literal["good", "bad", "late", "status", "other"]
 Style = Literal[

@@ -7,7 +7,6 @@ requests. ab sends the next request of a connection when the reply to the last o
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,11 +15,16 @@ from latencykit.core.run import Run
 from latencykit.io.build import data_from_points, mixed_note, samples_of, unanswered
 from latencykit.io.declared import TRUNCATED
 from latencykit.io.rows import CUT_LINE, RowLayout, read_table
-from latencykit.io.text_reports import certain, command_of, fact, plain, section_runs, starts_with
-
-if TYPE_CHECKING:
-    from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
-    from latencykit.io.text_reports import Section
+from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
+from latencykit.io.text_reports import (
+    Section,
+    certain,
+    command_of,
+    fact,
+    plain,
+    section_runs,
+    starts_with,
+)
 
 _BANNER = re.compile(r"^This is ApacheBench, Version", re.MULTILINE)
 _SERVER = re.compile(r"^(?:Server Software|\AConcurrency Level):", re.MULTILINE)

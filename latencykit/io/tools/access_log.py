@@ -18,36 +18,31 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from latencykit._records import record
 from latencykit._text import format_items
+from latencykit._typing import AnyArray, Floats, Ints
 from latencykit.core.run import Run, UnitFrom
 from latencykit.io import build, json_text
 from latencykit.io.raw import objects
-from latencykit.io.raw.cells import latency_columns, named
+from latencykit.io.raw.cells import Kind, latency_columns, named
 from latencykit.io.raw.columns import ColumnPlan, TimestampColumn
 from latencykit.io.raw.log_parts import hint_of
-from latencykit.io.raw.outcomes import Reading
+from latencykit.io.raw.outcomes import Reading, Style
 from latencykit.io.rows import line_chunks, unmatched_lines
-from latencykit.io.source import Confidence
+from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 from latencykit.io.text_reports import certain
 from latencykit.io.tools.log_lines import TRAEFIK
 from latencykit.units import NANOSECONDS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import pandas as pd
-    from numpy.typing import NDArray
-
-    from latencykit._typing import AnyArray, Floats, Ints
-    from latencykit.io.raw.cells import Kind
-    from latencykit.io.raw.outcomes import Style
-    from latencykit.io.source import Data, Head, ReadOptions, Source
 
 
 _FIELD = rb'(?:"[^"\\\n]*(?:\\.[^"\\\n]*)*"|\[[^\[\]\n]*+\]|[^\s"\[]\S*)'

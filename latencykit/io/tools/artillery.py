@@ -7,15 +7,13 @@ percentiles of version 2 come from a sketch that is right within 1 %.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from latencykit._typing import JSONObject
 from latencykit.core.run import Run
 from latencykit.io import build, json_text
+from latencykit.io.source import Data, ReadOptions, Source
 from latencykit.io.text_reports import fact, has_json_keys, has_match, plain, search, text_of_run
-
-if TYPE_CHECKING:
-    from latencykit._typing import JSONObject
-    from latencykit.io.source import Data, ReadOptions, Source
 
 _TIMES = re.compile(r"response_time|session_length|duration|latency|(?:^|\.)(?:FCP|LCP|TTFB|INP)\b")
 _SKETCH = "Artillery estimates percentiles by a sketch, within 1 %"

@@ -8,19 +8,15 @@ tables do not show it.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 from latencykit.core.run import Run
 from latencykit.errors import InvalidArgumentError
 from latencykit.io import build, json_text
-from latencykit.io.source import Confidence
+from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 from latencykit.io.text_reports import certain, fact, has_match, plain, text_of_run
 from latencykit.units import format_count, parse_duration
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from latencykit.io.source import Data, Head, ReadOptions, Source
 
 _WHOLE = "autocannon measures in whole milliseconds, rounded down"
 _HINT = "autocannon -j (or -l) gives the distribution up to p99.999"

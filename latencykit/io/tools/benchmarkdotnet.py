@@ -8,9 +8,11 @@ from __future__ import annotations
 import csv
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
 from latencykit._text import format_items
+from latencykit._typing import JSONObject
 from latencykit.core.run import Run
 from latencykit.errors import InvalidArgumentError
 from latencykit.io import build, json_text
@@ -18,11 +20,6 @@ from latencykit.io.raw.cells import Style, decimal_number, decimal_style
 from latencykit.io.source import Confidence, Data, Head, ReadOptions, Series, Source
 from latencykit.io.text_reports import fact, has_json_keys, plain
 from latencykit.units import parse_duration
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from latencykit._typing import JSONObject
 
 _OWN = frozenset({"Error", "StdErr", "Allocated", "Ratio"})
 _UNIT = re.compile(r" ?\[([^\s\[\]]{1,20})\]$")

@@ -7,8 +7,8 @@ A bucket's edges are whole numbers of the map's unit; a value was truncated to a
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,14 +17,9 @@ from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
 from latencykit.io import json_text
 from latencykit.io.build import added_up, base_unit, nanoseconds_of, unit_in
+from latencykit.io.source import Confidence, Data, Head, ReadOptions, Series, Source
 from latencykit.io.text_reports import certain, has_match
 from latencykit.units import NANOSECONDS
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from latencykit.io.source import Confidence, Data, Head, ReadOptions, Series, Source
-
 
 _MAP = re.compile(r"^(@[\w.]*(?:\[[^\n]*\])?): *$")
 _ROW = re.compile(

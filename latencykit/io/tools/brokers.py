@@ -7,15 +7,12 @@ each line is a series of its own; where there is a line of the complete run, it 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from latencykit.core.run import Run
 from latencykit.io.build import data_from_points, unit_in
 from latencykit.io.declared import TRUNCATED
+from latencykit.io.source import ReadOptions, Series, Source
 from latencykit.io.text_reports import fact, has_match, plain
-
-if TYPE_CHECKING:
-    from latencykit.io.source import ReadOptions, Series, Source
 
 _KAFKA = re.compile(
     r"^Avg latency: ([\d.]{1,20}) ms\s{1,9}Percentiles: 50th = (\d{1,9}), 99th = (\d{1,9}), "

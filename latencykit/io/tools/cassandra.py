@@ -14,11 +14,13 @@ the queries inside them.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from latencykit._text import printable
+from latencykit._typing import JSONObject
 from latencykit.core.run import Run
 from latencykit.io import build, json_text
+from latencykit.io.source import Data, ReadOptions, Series, Source
 from latencykit.io.text_reports import (
     durations,
     either,
@@ -28,10 +30,6 @@ from latencykit.io.text_reports import (
     text_of_run,
 )
 from latencykit.units import parse_duration
-
-if TYPE_CHECKING:
-    from latencykit._typing import JSONObject
-    from latencykit.io.source import Data, ReadOptions, Series, Source
 
 _STRESS_LINE = re.compile(
     r"^[ \t]*(op rate|latency (?:mean|median|max|[\d.]+th percentile)|total (?:partitions|errors"

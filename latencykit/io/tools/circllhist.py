@@ -10,23 +10,19 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import numpy as np
 
 from latencykit._text import format_items, printable
+from latencykit._typing import Ints
 from latencykit.core.run import Run
 from latencykit.io import build
 from latencykit.io.raw.cells import named
 from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 from latencykit.io.wire import follow
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from latencykit._typing import Ints
-
-    Bins = tuple[Ints, Ints, Ints]  # value, exponent, count
+Bins = tuple[Ints, Ints, Ints]  # value, exponent, count
 
 # Up to 4,095 bins; there are 90 in a power of ten.
 _BASE64 = re.compile(r"(?<![A-Za-z0-9+/=])[A-D][A-Za-z0-9+/]{7,}={0,2}(?![A-Za-z0-9+/=])")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import json
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 
@@ -22,10 +22,6 @@ from latencykit.io.build import data_from_values, nanoseconds, nanoseconds_of
 from latencykit.io.source import Confidence, Data, Head, ReadOptions, Series, Source
 from latencykit.io.text_reports import certain, has_json_keys, has_match, plain, starts_with
 from latencykit.units import NANOSECONDS, parse_duration
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 _DEPTHS = ("new", "*/new", "*/*/new", "*/*/*/new", "*/*/*/*/new")
 _RAW = (

@@ -10,23 +10,17 @@ them.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 import numpy as np
+from numpy.typing import NDArray
 
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import Note, Run, UnitFrom
 from latencykit.io import build, json_text
+from latencykit.io.source import Data, ReadOptions, Source
 from latencykit.io.text_reports import either, fact, has_match, text_of_run
 from latencykit.units import NANOSECONDS
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import NDArray
-
-    from latencykit.io.source import Data, ReadOptions, Source
-
 
 # blanks between numbers, or it backtracks without end
 _BUCKET = re.compile(r"^(\d{6,18})((?:[ \t]+\d{6,18})+)[ \t]*$", re.MULTILINE)

@@ -11,21 +11,16 @@ tdigest_impl.hpp of datasketches-cpp; the package datasketches gives quantiles, 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from latencykit._arrays import as_positions
-from latencykit.io.build import histogram_of_sketch
+from latencykit._typing import Floats
+from latencykit.core.histogram import Histogram
+from latencykit.io.build import SketchBuckets, histogram_of_sketch
+from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 from latencykit.io.text_reports import certain
 from latencykit.io.tools.tdigest import base64_lines, buckets_of_centroids
-
-if TYPE_CHECKING:
-    from latencykit._typing import Floats
-    from latencykit.core.histogram import Histogram
-    from latencykit.io.build import SketchBuckets
-    from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
-
 
 # Preamble longs or ints, serial version, family.
 _KLL = (b"\x05\x01\x0f", b"\x02\x01\x0f", b"\x02\x02\x0f")

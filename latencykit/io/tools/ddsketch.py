@@ -11,21 +11,17 @@ sketches-java, mapping.py of sketches-py.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from latencykit._typing import Floats, JSONObject
 from latencykit.core.run import Run
 from latencykit.errors import InvalidArgumentError
 from latencykit.io import json_text
 from latencykit.io.build import data_from_buckets
+from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 from latencykit.io.text_reports import certain, has_json_keys
 from latencykit.io.wire import Schema, decode
-
-if TYPE_CHECKING:
-    from latencykit._typing import Floats, JSONObject
-    from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
-
 
 _MAPPING: Schema = {
     1: ("gamma", "double"),

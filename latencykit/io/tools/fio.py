@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import re
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from latencykit._typing import Ints, JSONObject
 from latencykit.core.buckets import EdgeBuckets
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
@@ -29,10 +30,6 @@ from latencykit.io.source import (
 )
 from latencykit.io.text_reports import blocks, certain, fact, has_match, line_numbers, plain
 from latencykit.units import NANOSECONDS
-
-if TYPE_CHECKING:
-    from latencykit._typing import Ints, JSONObject
-
 
 _JSON = '"fio version"'
 _JOB_START = re.compile(r'"job_start" : (\d+)')

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import csv
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
 from latencykit._text import format_items, printable
 from latencykit.core.run import Run, UnitFrom
@@ -17,10 +18,6 @@ from latencykit.io import build
 from latencykit.io.source import Confidence, Data, Head, ReadOptions, Series, Source
 from latencykit.io.text_reports import certain, plain
 from latencykit.units import NANOSECONDS, parse_duration
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 _RULE = re.compile(r"^[\s|+\-=:─━│┃┼┌┐└┘├┤┬┴╌╭╮╰╯═║╪╬╔╗╚╝┏┓┗┛┡┩╇┳┻┣┫╋┠┨┯┷┿╀╁╂]*$")
 _BARS = re.compile(r"[|│┃║]")

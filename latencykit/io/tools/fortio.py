@@ -9,13 +9,15 @@ a log between its own; with ``-json -`` the JSON follows right after it, and is 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from latencykit._typing import JSONObject
 from latencykit.core.run import Run
 from latencykit.errors import InvalidArgumentError
 from latencykit.io import build, json_text
+from latencykit.io.source import Data, ReadOptions, Series, Source
 from latencykit.io.text_reports import (
     Section,
     command_of,
@@ -26,11 +28,7 @@ from latencykit.io.text_reports import (
 )
 from latencykit.units import parse_duration
 
-if TYPE_CHECKING:
-    from latencykit._typing import JSONObject
-    from latencykit.io.source import Data, ReadOptions, Series, Source
-
-    Buckets = list[tuple[float, float, int]]  # lower end, upper end (ns), count
+Buckets = list[tuple[float, float, int]]  # lower end, upper end (ns), count
 
 _NEAR = 1.0  # ns
 

@@ -6,20 +6,17 @@ The report (``stats.json``, or ``stats.js``) and the table state the times of go
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from latencykit._typing import JSONObject
 from latencykit.core.columns import Words, matching
 from latencykit.core.run import Run
 from latencykit.io import json_text
 from latencykit.io.build import data_from_points, outcome_codes, samples_of, unanswered
 from latencykit.io.rows import line_chunks, unmatched_lines
+from latencykit.io.source import Confidence, Data, Head, ReadOptions, Series, Source
 from latencykit.io.text_reports import certain, fact, has_match, plain, text_of_run
-
-if TYPE_CHECKING:
-    from latencykit._typing import JSONObject
-    from latencykit.io.source import Confidence, Data, Head, ReadOptions, Series, Source
 
 # 3.4 to 3.11: REQUEST, groups, name, start, end, status, message; in older versions a user's number
 # comes second.

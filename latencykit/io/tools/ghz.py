@@ -7,10 +7,12 @@ were answered well (of all with ``--count-errors``).
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from latencykit._text import printable
 from latencykit.core.columns import coded
@@ -19,15 +21,8 @@ from latencykit.core.samples import OUTCOMES
 from latencykit.io import build, json_text
 from latencykit.io.declared import Report, Text, data_of
 from latencykit.io.rows import line_chunks, unmatched_lines
+from latencykit.io.source import Data, ReadOptions, Source
 from latencykit.io.text_reports import has_json_keys, has_match
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from latencykit.io.source import Data, ReadOptions, Source
-
 
 _KINDS = {"ok": "ok", "": "ok", "deadlineexceeded": "timeout", "canceled": "unfinished"}
 _ROW = re.compile(rb"^(-?\d+(?:\.\d+)?),([A-Za-z]{1,30}),", re.MULTILINE)

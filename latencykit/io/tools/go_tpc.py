@@ -7,18 +7,13 @@ left out. Both keep buckets: a percentile is the upper edge of one, and may lie 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
 
 from latencykit.core.run import Run
 from latencykit.io import json_text
 from latencykit.io.build import data_from_points, nanoseconds, statistics_in
+from latencykit.io.source import ReadOptions, Series, Source
 from latencykit.io.text_reports import either, fact, has_json_keys, has_match, plain
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from latencykit.io.source import ReadOptions, Series, Source
-
 
 _LINE = re.compile(
     r"^(?:\[(Current|Summary)\] )?(\w[\w.-]*) +- "

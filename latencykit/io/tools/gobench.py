@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate, chain, pairwise
-from typing import TYPE_CHECKING
 
 from latencykit._text import printable
 from latencykit.core.run import Run
@@ -13,14 +13,9 @@ from latencykit.core.summary import Summary
 from latencykit.io import json_text
 from latencykit.io.build import distinct, nanoseconds, percentile_named, unit_in
 from latencykit.io.sanity_checks import stated
+from latencykit.io.source import Data, ReadOptions, Source
 from latencykit.io.text_reports import has_match, line_numbers, plain
 from latencykit.units import parse_duration
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from latencykit.io.source import Data, ReadOptions, Source
-
 
 _PACKAGE = re.compile(r"^pkg: (\S+)", re.MULTILINE)
 _CPU = re.compile(r"^cpu: (.+)$", re.MULTILINE)

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import csv
 import re
+from collections.abc import Mapping
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from latencykit._text import format_items, printable
 from latencykit.core.run import Run
@@ -17,11 +18,8 @@ from latencykit.io.source import Data, ReadOptions, SeveralDocuments, Source
 from latencykit.io.text_reports import fact, has_json_keys, has_match, line_numbers, plain
 from latencykit.units import format_count
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    _Row = dict[str, Any]
-    """One object of the JSON's list ``benchmarks``."""
+_Row = dict[str, Any]
+"""One object of the JSON's list ``benchmarks``."""
 
 _HINT = "Google Benchmark keeps means only; record single calls in an HdrHistogram to see the tail"
 _AGGREGATE = re.compile(r"(.+)_(mean|median|stddev|cv|BigO|RMS)", re.DOTALL)

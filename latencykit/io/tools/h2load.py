@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,11 +11,9 @@ from latencykit.core.samples import OUTCOMES
 from latencykit.errors import InvalidArgumentError
 from latencykit.io import build
 from latencykit.io.rows import RowLayout, read_table
+from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 from latencykit.io.text_reports import certain, durations, has_match, plain, text_of_run
 from latencykit.units import parse_duration
-
-if TYPE_CHECKING:
-    from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 
 _BEGIN = "starting benchmark..."
 _RUN = rf"^(?:{re.escape(_BEGIN)}|finished in |requests: \d+ total, )"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from latencykit._text import printable
 from latencykit.core.run import Run
@@ -19,10 +19,6 @@ from latencykit.io import json_text
 from latencykit.io.build import distinct, histogram_of_payload, histograms_found, unit_in
 from latencykit.io.raw.cells import named
 from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 _BLOB = re.compile(r"""D?HIST(?!OG)[^\s"',;:<>=\\]{16,}=*""")  # not the word HISTOGRAM
 _MORE = re.compile(r"(?:[ \t]*\n[ \t]*[A-Za-z0-9+/]+=*)*")  # lines of 64 or 76 characters

@@ -13,16 +13,13 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from latencykit.core.run import Run
 from latencykit.io.declared import TRUNCATED, Report, Rows, Text
+from latencykit.io.source import Confidence, Head
 from latencykit.io.text_reports import certain, plain, starts_with
-
-if TYPE_CHECKING:
-    from latencykit.io.source import Confidence, Head
 
 _RUN = Run(tool="hey", loop="closed", measure="service", corrected="none", unit="s")
 _BEGIN = (  # the first line may be missing

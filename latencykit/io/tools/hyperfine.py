@@ -5,19 +5,16 @@ from __future__ import annotations
 import csv
 import math
 import re
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from latencykit._typing import JSONObject
 from latencykit.core.run import Run
 from latencykit.core.samples import Samples
 from latencykit.io import build, json_text
+from latencykit.io.source import Data, ReadOptions, Series, Source
 from latencykit.io.text_reports import has_json_keys, has_match, plain, starts_with
 from latencykit.units import parse_duration
-
-if TYPE_CHECKING:
-    from latencykit._typing import JSONObject
-    from latencykit.io.source import Data, ReadOptions, Series, Source
 
 _MD_HEADER = re.compile(
     r"^\| *Command *\| *Mean \[(\S+)\] *\| *Min \[\S+\] *\| *Max \[\S+\] *\|", re.MULTILINE

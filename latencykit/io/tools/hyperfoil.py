@@ -8,16 +8,13 @@ from __future__ import annotations
 
 import csv
 import re
-from typing import TYPE_CHECKING
 
+from latencykit._typing import JSONObject
 from latencykit.core.run import Run
 from latencykit.io import json_text
 from latencykit.io.build import data_from_buckets, data_from_points
+from latencykit.io.source import Data, ReadOptions, Series, Source
 from latencykit.io.text_reports import either, has_json_keys, has_match, starts_with
-
-if TYPE_CHECKING:
-    from latencykit._typing import JSONObject
-    from latencykit.io.source import Data, ReadOptions, Series, Source
 
 _HINT = "the run's all.json contains the distribution in finer steps"
 _STATS = {

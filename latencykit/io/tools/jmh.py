@@ -13,12 +13,14 @@ from __future__ import annotations
 import csv
 import re
 from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from latencykit._text import printable
+from latencykit._typing import JSONObject
 from latencykit.core import is_summary
 from latencykit.core.histogram import Histogram
 from latencykit.core.jackknife import student_quantile
@@ -29,13 +31,8 @@ from latencykit.io.raw.cells import Style, decimal_number, decimal_style
 from latencykit.io.source import Data, ReadOptions, Series, SeveralDocuments, Source
 from latencykit.io.text_reports import fact, has_json_keys, has_match, line_numbers, plain
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from latencykit._typing import JSONObject
-
-    _Line = tuple[int, str, re.Match[str] | None]
-    """Its number and text, and its cells if it is a row."""
+_Line = tuple[int, str, re.Match[str] | None]
+"""Its number and text, and its cells if it is a row."""
 
 
 _UNITS = {

@@ -18,10 +18,12 @@ from __future__ import annotations
 import contextlib
 import json
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from latencykit._records import record
 from latencykit._text import format_items, printable
@@ -37,12 +39,7 @@ from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 from latencykit.io.text_reports import Section, certain, plain, starts_with, text_of_run
 from latencykit.units import parse_duration
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    Points = dict[str, Any]  # stamp, value and outcome of one metric
+Points = dict[str, Any]  # stamp, value and outcome of one metric
 
 _MAIN = (
     "http_req_duration", "grpc_req_duration", "ws_session_duration", "browser_http_req_duration",

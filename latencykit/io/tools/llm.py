@@ -11,16 +11,20 @@ from __future__ import annotations
 import itertools
 import math
 import re
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from latencykit._arrays import as_positions
 from latencykit._text import format_items
+from latencykit._typing import AnyArray, Floats, JSONObject
 from latencykit.core.run import Run
 from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.io import build, json_text
+from latencykit.io.source import Confidence, Data, Head, ReadOptions, Series, Source
 from latencykit.io.text_reports import (
     blocks,
     certain,
@@ -30,15 +34,6 @@ from latencykit.io.text_reports import (
     line_numbers,
     plain,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from latencykit._typing import AnyArray, Floats, JSONObject
-    from latencykit.io.source import Confidence, Data, Head, ReadOptions, Series, Source
-
 
 _RUN = Run(measure="service", corrected="none", unit="s", unit_from="format")
 _OK, _ERROR, _UNFINISHED = (OUTCOMES.index(name) for name in ("ok", "error", "unfinished"))

@@ -10,8 +10,9 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -21,12 +22,8 @@ from latencykit.core.run import Run
 from latencykit.errors import InvalidArgumentError
 from latencykit.io import build, json_text
 from latencykit.io.rows import CUT_LINE
+from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 from latencykit.io.text_reports import below, certain, has_json_keys, has_match, plain, text_of_run
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 
 _ROUNDED = "Locust rounds response times to two digits before it counts them"
 _WINDOW = (

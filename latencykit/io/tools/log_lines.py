@@ -9,9 +9,10 @@ regular expression, or nginx's or Apache's own log format. Lines that do not mat
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -24,15 +25,10 @@ from latencykit.io.raw.cells import latency_columns
 from latencykit.io.raw.columns import plan_of
 from latencykit.io.raw.log_parts import ESCAPES, hint_of, rows_of
 from latencykit.io.rows import Table, line_chunks
-from latencykit.io.source import Confidence, Format
+from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Source
 from latencykit.io.text_reports import certain
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from latencykit.io.source import Data, Head, ReadOptions, Source
-
-    Groups = dict[str, int]
+Groups = dict[str, int]
 
 _SERVER_SIDE = "measured by the server: excludes what requests waited before they arrived"
 _SAMPLE = 400  # lines

@@ -8,15 +8,12 @@ ms, unless it is given), which the output does not state. Source: HistogramLogPr
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from latencykit._text import printable
 from latencykit.core.run import Run
 from latencykit.io.build import data_from_points
+from latencykit.io.source import Data, ReadOptions, Source
 from latencykit.io.text_reports import fact, has_match
-
-if TYPE_CHECKING:
-    from latencykit.io.source import Data, ReadOptions, Source
 
 _LEGEND = re.compile(
     r"^(?:Time: IntervalPercentiles:count \( 50% 90% Max \) TotalPercentiles:count|"

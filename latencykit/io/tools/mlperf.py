@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from latencykit.core.run import Run
 from latencykit.io.build import data_from_points
+from latencykit.io.source import ReadOptions, Series, Source
 from latencykit.io.text_reports import fact, has_match, section_runs
-
-if TYPE_CHECKING:
-    from latencykit.io.source import ReadOptions, Series, Source
 
 _BEGIN = re.compile(r"^MLPerf Results Summary[ \t]*$", re.MULTILINE)
 _ROW = re.compile(

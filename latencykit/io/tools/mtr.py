@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from latencykit.core.run import Run
 from latencykit.io.build import distinct, samples_of
-from latencykit.io.declared import Json, Lines
+from latencykit.io.declared import Json, Lines, Report
+from latencykit.io.source import Data, ReadOptions, Source
 from latencykit.io.text_reports import has_json_keys, has_match, plain
-
-if TYPE_CHECKING:
-    from latencykit.io.declared import Report
-    from latencykit.io.source import Data, ReadOptions, Source
 
 _RUN = Run(tool="mtr", unit="ms", measure="service", corrected="none")
 _ROW = (

@@ -7,18 +7,13 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
 
 from latencykit.core.run import Run
 from latencykit.io import build, json_text
 from latencykit.io.sanity_checks import whole_count
+from latencykit.io.source import Confidence, Head, ReadOptions, Series, Source
 from latencykit.io.text_reports import certain
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from latencykit.io.source import Confidence, Head, ReadOptions, Series, Source
-
 
 _NAMES = ("name", "benchmark", "test", "title")
 _UNITS = ("unit", "units")

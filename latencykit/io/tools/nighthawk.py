@@ -9,18 +9,14 @@ waits.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
+from latencykit._typing import JSONObject
 from latencykit.core.run import Run
 from latencykit.io import json_text
 from latencykit.io.build import data_from_points, epoch_seconds, mixed_note, unanswered
+from latencykit.io.source import Data, ReadOptions, Series, Source
 from latencykit.io.text_reports import blocks, either, has_json_keys, has_match, line_numbers, plain
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from latencykit._typing import JSONObject
-    from latencykit.io.source import Data, ReadOptions, Series, Source
 
 _RUN = Run(tool="Nighthawk", measure="service", corrected="none", unit="s", unit_from="format")
 _MAIN = "request_to_response"

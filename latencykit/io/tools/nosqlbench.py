@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import csv
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from latencykit._text import printable
 from latencykit.core.histogram import Histogram, merge_histograms
@@ -17,13 +17,8 @@ from latencykit.core.run import Run
 from latencykit.core.summary import Summary
 from latencykit.io import build
 from latencykit.io.rows import CUT_LINE
+from latencykit.io.source import Data, ReadOptions, Series, Source
 from latencykit.io.text_reports import has_match, line_numbers, plain
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from latencykit.io.source import Data, ReadOptions, Series, Source
-
 
 _HINT = (
     "percentiles of a timer are of its last interval or of a sample; "

@@ -9,17 +9,15 @@ at the deadline are dropped, and only counted.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from latencykit.core.run import Run
 from latencykit.io.declared import Json, Report, Rows, at, in_ns
+from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 from latencykit.io.text_reports import certain, has_json_keys, plain, starts_with
 from latencykit.io.tools.hey import REPORT, evenly, is_report
-
-if TYPE_CHECKING:
-    from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 
 _HEADER = "request-start,DNS,DNS+dialup,Response-delay,request-duration,bytes,status"
 _RUN = Run(tool="oha", measure="service", unit="s", unit_from="format")

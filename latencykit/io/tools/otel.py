@@ -9,31 +9,27 @@ Sources: OpenTelemetry's metrics data model, metrics.proto, the file exporter's 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from latencykit._arrays import as_positions
 from latencykit._records import record
 from latencykit._text import format_items
+from latencykit._typing import Floats, Ints, JSONObject
 from latencykit.core.buckets import EdgeBuckets
-from latencykit.core.run import Note
+from latencykit.core.histogram import Histogram
+from latencykit.core.run import Note, Run
 from latencykit.errors import InvalidArgumentError
 from latencykit.io import build, json_text
+from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 from latencykit.io.text_reports import certain, has_match, plain
 from latencykit.io.tools.prometheus import family_series, run_of
 from latencykit.io.wire import Schema, messages
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from latencykit._typing import Floats, Ints, JSONObject
-    from latencykit.core.histogram import Histogram
-    from latencykit.core.run import Run
-    from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
-
-    Labels = tuple[tuple[str, str], ...]
+Labels = tuple[tuple[str, str], ...]
 
 _FINEST = 1 << 14
 _KEYS = re.compile(r'"(?:resource_?metrics|scope_?metrics)"', re.IGNORECASE)

@@ -11,12 +11,12 @@ import itertools
 import re
 from collections import defaultdict
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from latencykit._text import printable
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
 from latencykit.io import build
+from latencykit.io.source import Data, ReadOptions, Series, Source
 from latencykit.io.text_reports import (
     below,
     blocks,
@@ -28,9 +28,6 @@ from latencykit.io.text_reports import (
     plain,
 )
 from latencykit.io.tools import prometheus
-
-if TYPE_CHECKING:
-    from latencykit.io.source import Data, ReadOptions, Series, Source
 
 _BEGIN = re.compile(r"^Test: (.*)$", re.MULTILINE)
 _ROW = re.compile(r"^(Min|p[\d.]+|Max|Mean|StdDev|tm[\d.]+) *: *(\S+) *$", re.MULTILINE)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,11 +17,9 @@ from latencykit.core.run import Run
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
 from latencykit.io import build, json_text
+from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 from latencykit.io.text_reports import certain, fact, has_json_keys, has_match, plain
 from latencykit.units import parse_duration
-
-if TYPE_CHECKING:
-    from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 
 # Words differ by language: "icmp_seq=1 ttl=52 temps=9,85 ms", "Bytes=32 Zeit<1ms TTL=52".
 _REPLY = re.compile(

@@ -11,18 +11,23 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeVar
+from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from latencykit._arrays import as_positions
 from latencykit._text import format_items, natural_key, printable
+from latencykit._typing import Floats, JSONObject
 from latencykit.core.buckets import EdgeBuckets
 from latencykit.core.histogram import Histogram
-from latencykit.core.run import Run
+from latencykit.core.histogram_log import HistogramLog
+from latencykit.core.run import Run, UnitFrom
 from latencykit.errors import (
     CorruptInputError,
     IncompatibleDataError,
@@ -30,24 +35,13 @@ from latencykit.errors import (
     LatencyKitError,
 )
 from latencykit.io import build, json_text
-from latencykit.io.source import COMMANDS, Confidence, Source
+from latencykit.io.source import COMMANDS, Confidence, Data, Head, ReadOptions, Source
 from latencykit.io.text_reports import certain, has_json_keys, has_keys, has_match
 from latencykit.io.wire import Schema, decode, delimited
 from latencykit.units import format_value
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    from latencykit._typing import Floats, JSONObject
-    from latencykit.core.histogram_log import HistogramLog
-    from latencykit.core.run import UnitFrom
-    from latencykit.io.source import Data, Head, ReadOptions
-
-    Labels = tuple[tuple[str, str], ...]
-    _Families = tuple[dict[str, dict[Labels, "_Metric"]], dict[str, str], dict[str, str]]
+Labels = tuple[tuple[str, str], ...]
+_Families = tuple[dict[str, dict[Labels, "_Metric"]], dict[str, str], dict[str, str]]
 
 _Value = TypeVar("_Value")
 _DASHBOARD = "histogram_quantile interpolates within a bucket and prints"

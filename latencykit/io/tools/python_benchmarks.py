@@ -7,12 +7,13 @@ pytest-benchmark every round where it was saved, else the quartiles.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from latencykit._text import printable
 from latencykit.core.run import Run
 from latencykit.io import json_text
 from latencykit.io.build import data_from_points, data_from_values, nanoseconds_of, statistics_in
+from latencykit.io.source import ReadOptions, Series, Source
 from latencykit.io.text_reports import (
     durations,
     fact,
@@ -21,9 +22,6 @@ from latencykit.io.text_reports import (
     line_numbers,
     plain,
 )
-
-if TYPE_CHECKING:
-    from latencykit.io.source import ReadOptions, Series, Source
 
 _PYPERF_UNITS = {"second": "s", "byte": "none", "integer": "none"}
 _PYPERF_KEYS = ("perf_version", "warmups", "calibrate_loops", "values")

@@ -8,14 +8,11 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from typing import TYPE_CHECKING
 
 from latencykit.core.run import Run
 from latencykit.io.build import data_from_points, unit_in
+from latencykit.io.source import ReadOptions, Series, Source
 from latencykit.io.text_reports import has_match, text_of_run
-
-if TYPE_CHECKING:
-    from latencykit.io.source import ReadOptions, Series, Source
 
 _BEGIN = r"^[ \t]{0,9}(?:\|[ \t]{0,99})?"
 _NEXT = r"[ \t]{0,99}[|,]"

@@ -16,8 +16,9 @@ from __future__ import annotations
 
 import csv
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -27,10 +28,6 @@ from latencykit.core.summary import Summary
 from latencykit.io import build, json_text
 from latencykit.io.source import Confidence, Data, Head, ReadOptions, Series, Source
 from latencykit.io.text_reports import certain, fact, has_json_keys, has_match, plain, text_of_run
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 _TOTALS = "Totals"
 _MEMTIER_HINT = "--json-out-file contains the full distribution"

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from latencykit._text import printable
 from latencykit.io.raw.log_parts import pattern_of, sniff_requests
+from latencykit.io.source import Data, ReadOptions, Source
 from latencykit.io.tools.log_lines import Log
-
-if TYPE_CHECKING:
-    from latencykit.io.source import Data, ReadOptions, Source
 
 
 def read(source: Source, options: ReadOptions) -> dict[str, Data]:

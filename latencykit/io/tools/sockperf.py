@@ -6,17 +6,14 @@ Latency is half of the round trip unless ``--full-rtt`` was given; it is read as
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from latencykit.core.run import Run
 from latencykit.io.build import data_from_points, nanoseconds_of, samples_of
 from latencykit.io.rows import RowLayout, read_table
+from latencykit.io.source import Data, ReadOptions, Source
 from latencykit.io.text_reports import fact, has_match, plain, text_of_run
-
-if TYPE_CHECKING:
-    from latencykit.io.source import Data, ReadOptions, Source
 
 _PERCENTILE = re.compile(r"---> percentile ([\d.]+) = *([\d.]+)")
 _HEADER = re.compile(

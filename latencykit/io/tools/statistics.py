@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,10 +10,8 @@ from latencykit.core.run import Run
 from latencykit.io import json_text
 from latencykit.io.build import data_from_buckets, distinct, unit_in
 from latencykit.io.declared import Json, Lines, as_it_is, in_ns, report_of
+from latencykit.io.source import Data, ReadOptions, Series, Source
 from latencykit.io.text_reports import has_json_keys, has_match, plain
-
-if TYPE_CHECKING:
-    from latencykit.io.source import Data, ReadOptions, Series, Source
 
 # Of the last interval, and of the time since the start, which are taken; all in ms.
 _TIMED = r"\S{1,400}(?:_(?:ms|time)|[._]latency)"

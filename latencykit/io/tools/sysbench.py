@@ -9,17 +9,14 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from latencykit.core.run import Run
 from latencykit.io import build
 from latencykit.io.declared import Lines
+from latencykit.io.source import Data, ReadOptions, Source
 from latencykit.io.text_reports import fact, has_match, text_of_run
-
-if TYPE_CHECKING:
-    from latencykit.io.source import Data, ReadOptions, Source
 
 _ROW = re.compile(r"^[ \t]*(\d+\.\d+)\s+\|[* ]*\s(\d+)\s*$", re.MULTILINE)
 _STEP = math.log(100_000 / 0.001) / 1023

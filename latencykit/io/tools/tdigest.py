@@ -12,26 +12,19 @@ from __future__ import annotations
 import base64
 import re
 import struct
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from latencykit._typing import JSONObject
+from latencykit.core.histogram import Histogram
 from latencykit.errors import InvalidArgumentError
 from latencykit.io import json_text
-from latencykit.io.build import histogram_of_sketch
+from latencykit.io.build import SketchBuckets, histogram_of_sketch
+from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 from latencykit.io.text_reports import certain
 from latencykit.io.wire import varints
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from numpy.typing import ArrayLike
-
-    from latencykit._typing import JSONObject
-    from latencykit.core.histogram import Histogram
-    from latencykit.io.build import SketchBuckets
-    from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
-
 
 _MAGIC = (b"\0\0\0\1", b"\0\0\0\2")
 _EMPTY = (30, 32)  # bytes without a centroid

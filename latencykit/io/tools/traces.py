@@ -10,24 +10,21 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from latencykit._text import format_items
+from latencykit._typing import AnyArray, JSONObject
 from latencykit.core.run import Run
 from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.errors import InvalidArgumentError
 from latencykit.io import json_text
+from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 from latencykit.io.text_reports import certain, has_match
 from latencykit.io.wire import Schema, messages
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    from latencykit._typing import AnyArray, JSONObject
-    from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 
 _MOST = 64  # attributes that become columns: those of most spans
 _SHOWN = 8  # operations that a note names

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import csv
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from latencykit._text import printable
 from latencykit.core.columns import coded
@@ -27,17 +29,11 @@ from latencykit.io.hgrm import parse_spectrum
 from latencykit.io.raw import objects
 from latencykit.io.raw.columns import ColumnPlan, TimestampColumn
 from latencykit.io.rows import CUT_LINE, RowLayout, read_table
+from latencykit.io.source import Confidence, Data, Head, ReadOptions, Series, Source
 from latencykit.io.text_reports import below, certain, has_match, plain, sections, text_of_run
 from latencykit.units import format_duration, parse_duration
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from latencykit.io.source import Confidence, Data, Head, ReadOptions, Series, Source
-
-    Columns = dict[str, Any]
+Columns = dict[str, Any]
 
 _RUN = Run(
     tool="vegeta", loop="open", measure="response", corrected="schedule", unit="ns",

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -22,11 +22,9 @@ from latencykit.core.histogram import Histogram
 from latencykit.core.run import Note, Run
 from latencykit.io import build
 from latencykit.io.hgrm import parse_spectrum
+from latencykit.io.source import Data, ReadOptions, Series, Source
 from latencykit.io.text_reports import Section, blocks, command_of, fact, has_match, plain, sections
 from latencykit.units import parse_duration
-
-if TYPE_CHECKING:
-    from latencykit.io.source import Data, ReadOptions, Series, Source
 
 _BEGIN = re.compile(r"^[^\n]{0,40}?Running \S+ test @ (\S+)", re.MULTILINE)
 _DURATION = r"(-?(?:[\d.]+(?:e[-+]?\d+)?|nan|inf)(?:us|ms|s|m|h))"

@@ -12,8 +12,9 @@ interval logs.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -24,13 +25,8 @@ from latencykit.io import json_text
 from latencykit.io.build import data_from_points, nanoseconds, printed_rows, samples_of
 from latencykit.io.declared import Lines
 from latencykit.io.rows import line_chunks
-from latencykit.io.source import Confidence
+from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 from latencykit.io.text_reports import fact, has_json_keys, has_match, text_of_run
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from latencykit.io.source import Data, Head, ReadOptions, Source
 
 _LINE = re.compile(r"^ *\[([^\]]+)\], ?([^,\n]+), ?(\S+) *$", re.MULTILINE)
 _RAW = re.compile(rb"^([A-Za-z][\w-]*),(\d{12,14}),(-?\d{1,18})\r?$", re.MULTILINE)
