@@ -124,16 +124,11 @@ class Block:
         index, counts = (x.astype(np.int64, copy=False) for x in (self.index, self.counts))
         return Block(self.rows, self.indptr, index, counts, self.buckets)
 
-    def folded(
-        self, percentiles: Sequence[float] = (), total: TotalsFold | None = None
-    ) -> tuple[Ints, Ints]:
+    def folded(self, percentiles: Sequence[float] = ()) -> tuple[Ints, Ints]:
         """Return sums of the rows, and the indices of their lowest, highest and percentiles.
 
-        Of shape (rows,) and (rows, 2 + percentiles), -1 in empty rows. The block is also added to
-        `total`.
+        Of shape (rows,) and (rows, 2 + percentiles), -1 in empty rows.
         """
-        if total is not None:
-            total.add(self)
         running = running_sums(self.counts)
         sums = np.diff(running[self.indptr])
         index = np.full((sums.size, 2 + len(percentiles)), -1)

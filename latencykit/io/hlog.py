@@ -291,6 +291,11 @@ def _shape_error(fields: list[bytes], tag: bytes) -> LineError:
     )
 
 
+def highest_of(total: Iterable[Counts]) -> float:
+    """Return the highest value that was counted, 0 where none was."""
+    return max((float(of.high(index[-1])) for of, index, _ in total if index.size), default=0.0)
+
+
 def end_column(raw_start: NDArray[np.float64], column: NDArray[np.float64]) -> bool:
     """Whether the second column holds end times, as HdrHistogram_c writes them, and not lengths."""
     if raw_start.size and (raw_start > 1e6).all() and (column >= raw_start).all():
@@ -747,7 +752,6 @@ class _Scan:
         self.blocks: list[Block] = []
         self.total: TotalsFold | None = TotalsFold()  # of these blocks
         self.kept_bytes = 0
-        self.highest: list[tuple[Ints, AnyArray]] = []  # rows, and their highest values
         self.front = b""  # a line that was read after headers
         self.offset = self.number = 0  # bytes and lines that were gone through
         self.limits = in_force()
@@ -904,10 +908,13 @@ class _Scan:
     def _keep(self, rows: Ints, payloads: Payloads) -> None:
         """Check payloads, and keep them unless there is too much to keep."""
         for block in blocks_of_payloads(rows, payloads, self.refused.row):
-            top = self._folded(block)[:, 1]
+            try:
+                if self.total is not None:
+                    self.total.add(block)
+            except InputTooLargeError:  # as a whole: a slice of the log may be fine
+                self.total = None
             if self.kept_bytes > KEEP:
                 continue
-            self.highest.append((block.rows, np.where(top < 0, 0.0, block.buckets.high(top))))
             self.blocks.append(block.kept())
             self.kept_bytes += self.blocks[-1].nbytes
             # What is kept grows as the file does: of a log that will be too large in the end no
@@ -916,14 +923,6 @@ class _Scan:
                 self.kept_bytes, self.total = KEEP + 1, None
                 self.blocks.clear()
                 self.eager = self.options.lenient
-
-    def _folded(self, block: Block) -> Ints:
-        """The indices that `Block.folded` returns of a block, which is added to the total."""
-        try:
-            return block.folded((), self.total)[1]
-        except InputTooLargeError:  # as a whole: a slice of the log may be fine
-            self.total = None
-            return block.folded()[1]
 
     # ------------------------------------------------------------ the log
 
@@ -946,11 +945,6 @@ class _Scan:
                 f"{back} intervals begin before the one above them; they were sorted by time"
             )
         order = good[np.argsort(offsets[good], kind="stable")]
-        if self.kept_bytes <= KEEP:
-            highest = np.zeros(start.size)
-            for rows, values in self.highest:
-                highest[rows] = values
-            self.source.highest = highest[order]
         if self.times.restarts:
             self.notes.append(
                 f"StartTime occurs {self.times.restarts + 1} times: logs laid end to end, each on "
@@ -963,12 +957,14 @@ class _Scan:
                 "intervals are known"
             )
         run, unit = self._run(epoch)
-        total, self.total = self.total, None  # the part of the log holds on to this
+        total = None if self.total is None else self.total.sums()
+        self.total = None  # the part of the log holds on to this
+        self.source.highest = highest_of(total or ())
         return HistogramLog(
             offsets[order], length[order], [self.part],
             where=(np.zeros(order.size, np.int64), order),
             tag_code=np.array(self.found.tag, np.int64)[order], tag_names=self.tags.names,
-            unit=unit, run=run, total=None if total is None else total.sums(),
+            unit=unit, run=run, total=total,
         )  # fmt: skip
 
     def _end_times(self, start: AnyArray, column: AnyArray) -> None:
@@ -1079,6 +1075,7 @@ def sum_of_small(
     )
     of = np.repeat(np.arange(len(logs)), as_positions(sizes))
     # What follows is as in `_Scan.log` and in `too_long`; only they decide where it is close.
+    longest = highest_of(counts) * NANOSECONDS.get(unit, 0.0) / 1e9
     start, length = np.array(scan.found.start) + base[of], np.array(scan.found.length)
     since, offset = start - base[of], start - origin[of]
     ends, last, begin = offset + length, first + sizes - 1, np.minimum(offset[first], 0.0)
@@ -1087,11 +1084,8 @@ def sum_of_small(
     back[last[:-1]] = False
     in_ends = (length[first] >= since[first]) & (length[last] >= since[last])
     in_ends &= (sizes > 2) | (since[first] > 1e6)
-    highest = np.zeros(ends.size)
-    for rows, values in scan.highest:
-        highest[rows] = values * (NANOSECONDS.get(unit, 0.0) / 1e9)
-    late = (highest > ends - begin[of]) & (end > begin)[of]
-    if back.any() or in_ends.any() or late.any() or not (np.abs(ends) < YEAR).all():
+    late = ((end > begin) & (longest > end - begin)).any()
+    if back.any() or in_ends.any() or late or not (np.abs(ends) < YEAR).all():
         return None
     return counts, ends.size, origin, offset[first], end
 

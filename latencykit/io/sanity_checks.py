@@ -15,18 +15,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from latencykit._records import record
 from latencykit._text import option
-from latencykit._typing import Floats
 from latencykit.core import is_samples, is_summary
 from latencykit.core.consistency import COARSE, GRAIN, busy, contradiction, last_place
 from latencykit.core.histogram import Histogram
-from latencykit.core.histogram_log import HistogramLog, interval_series
+from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.run import CONTRADICTS, Note, Run
-from latencykit.core.samples import Samples
-from latencykit.errors import InvalidArgumentError, LatencyKitError
+from latencykit.errors import InvalidArgumentError
 from latencykit.io.source import Data
 from latencykit.units import NANOSECONDS, format_duration, format_percentile, format_value
 
@@ -255,106 +251,33 @@ def _contradicted(data: Data) -> tuple[str, ...]:
 # They are not an error. A request may have begun before its log did, tools calibrate first,
 # and wait a little for the last replies: what follows allows for all of that.
 
-_LOOKED_AT = 16  # intervals of a log, the first in time: they are decoded once more than the others
-_FIRST = 10
-_ENOUGH = 10  # requests
 _SLACK = 10.0  # seconds; as long as wrk2 calibrates
 _MARGIN = 1.1
 
 
-def too_long(data: Data, highest: Floats | None = None) -> str | None:
-    """Return a note on latencies that last longer than the run, or None.
+def too_long(data: Data, highest: float | None = None) -> str | None:
+    """Return a note on a latency that lasts longer than the run, or the log, or None.
 
-    The `highest` value of each interval of a log, if they are known, saves decoding the first.
+    Of a log that is `highest`, in the log's unit, if it is known without decoding more.
     """
-    if data.unit not in NANOSECONDS:
+    run, what, length = data.run, "run", data.run.duration
+    if data.unit not in NANOSECONDS or any(CONTRADICTS in note for note in run.notes):
         return None
-    sentence = (
-        _of_log(data, highest)
-        if isinstance(data, HistogramLog)
-        else _of_samples(data)
-        if is_samples(data)
-        else None
-    )
-    sentence = sentence or _of_reported(data)
-    if sentence is None:
+    if isinstance(data, HistogramLog):
+        ends = data.starts + data.lengths
+        length = float(ends.max(initial=0.0)) - min(0.0, float(data.starts.min(initial=0.0)))
+        what, longest = "log", highest or 0.0
+    elif is_summary(data):
+        longest = max(data.stats.get("max", 0.0), *data.reported_percentiles.values(), 0.0)
+    elif is_samples(data):
+        longest = float(data.duration.max(initial=0))
+    else:
+        longest = float(data.max) if data.count else 0.0
+    nanoseconds = longest * NANOSECONDS[data.unit]
+    if not (length and nanoseconds / 1e9 > _MARGIN * length + _SLACK):
         return None
-    stated = data.run.unit_from == "option"
-    why = (
-        f"are the values in {data.run.unit}? ({option('unit')})"
-        if stated
-        else "was a clock set, or had it begun before?"
-    )
-    return Note(f"{sentence}: {why}")
-
-
-def _of_reported(data: Data) -> str | None:
-    """A longest latency that does not fit in the reported duration of the run."""
-    duration, longest = data.run.duration, 0.0
-    if any(CONTRADICTS in note for note in data.run.notes):
-        return None
-    if is_samples(data):
-        longest = float(data.duration.max(initial=0)) / 1e9
-    elif isinstance(data, Histogram):
-        longest = (float(data.max) if data.count else 0.0) * NANOSECONDS[data.unit] / 1e9
-    elif not isinstance(data, HistogramLog):
-        top = max(data.stats.get("max", 0.0), *data.reported_percentiles.values(), 0.0)
-        longest = top * NANOSECONDS[data.unit] / 1e9
-    if not (duration and longest > _MARGIN * duration + _SLACK):
-        return None
-    return (
-        f"a latency of {format_duration(longest * 1e9)} is longer than the run, "
-        f"{format_duration(duration * 1e9)}"
-    )
-
-
-def _of_log(log: HistogramLog, highest: Floats | None) -> str | None:
-    """A latency longer than the log, or first intervals with latencies from before it began."""
-    if not len(log):
-        return None
-    ends = log.starts + log.lengths
-    begin, end = min(0.0, float(log.starts.min())), float(ends.max())
-    if not end > begin:
-        return None
-    if highest is None:
-        try:
-            highest = np.nan_to_num(interval_series(log[:_LOOKED_AT], (50,)).max)
-        except LatencyKitError:  # a large log reports corruption when it is decoded
-            return None
-    highest = highest[:_LOOKED_AT]
-    filled = np.flatnonzero(highest)
-    longest = highest[filled] * (NANOSECONDS[log.unit] / 1e9)
-    if not filled.size:
-        return None
-    top = float(longest.max())
-    if top > _MARGIN * (end - begin) + _SLACK:
-        return (
-            f"a latency of {format_duration(top * 1e9)} is longer than the log, "
-            f"{format_duration((end - begin) * 1e9)}"
-        )
-    since = ends[filled][:_FIRST] - begin
-    early = longest[:_FIRST] > since
-    # Values in assumed nanoseconds cannot come out too long, and an overloaded system may have been
-    # so for long: the first intervals only count where the unit is stated.
-    assumed = log.run.unit_from == "assumed"
-    if assumed or early.size < _FIRST or early.sum() <= _FIRST / 2:
-        return None
-    return (
-        f"{early.sum()} of the first {_FIRST} intervals have latencies "
-        "that began before the log did"
-    )
-
-
-def _of_samples(samples: Samples) -> str | None:
-    """Half of the requests take longer than all of them took to be sent, in the user's unit."""
-    if samples.start is None or len(samples) < _ENOUGH or samples.run.unit_from != "option":
-        return None
-    sending = (float(samples.start.max()) - float(samples.start.min())) / 1e9
-    middle = float(np.median(samples.duration)) / 1e9
-    if not middle > sending > 0:
-        return None
-    half, all_of_them = format_duration(middle * 1e9), format_duration(sending * 1e9)
-    return (
-        f"half of the requests took longer than {half}, "
-        f"and all of them were sent within {all_of_them}"
-    )
+    why = "was a clock set, or had it begun before?"
+    if run.unit_from == "option":
+        why = f"are the values in {run.unit}? ({option('unit')})"
+    took, whole = format_duration(nanoseconds), format_duration(length * 1e9)
+    return Note(f"a latency of {took} is longer than the {what}, {whole}: {why}")

@@ -34,7 +34,6 @@ from latencykit.units import checked_unit, format_count
 if TYPE_CHECKING:
     import os
 
-    from latencykit._typing import Floats
     from latencykit.core import Data as Data
     from latencykit.core.run import Measure, UnitFrom
 
@@ -505,9 +504,8 @@ class Source:
         Number of lines above the text, which are left out.
     json : bool
         Whether JSON or the like was read of it, where a value of any type may stand anywhere.
-    highest : ndarray of float64, or None
-        Highest latency of each interval of a log that was decoded while it was read, in the
-        log's unit.
+    highest : float or None
+        Highest latency of a log that was decoded while it was read, in the log's unit.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -515,7 +513,7 @@ class Source:
         self.cut = self.json = False
         self.pasted: tuple[tuple[re.Pattern[bytes], bytes], ...] = ()
         self.prefix, self.above = "", 0
-        self.highest: Floats | None = None
+        self.highest: float | None = None
         self.path = Path(path)
         self.file = _spooled(self) if self.shown == "-" or self.path.is_fifo() else self.path
 
