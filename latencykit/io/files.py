@@ -36,12 +36,10 @@ RANGE = 32 << 20
 TASK_BYTES, TASK_FILES = 4 << 20, 128
 """Small files are read together, up to this number of bytes or files per task."""
 _WORTH_PROCESSES = 6  # tasks
-_PROBE = 1024  # bytes
 _SLOWEST = 256 << 10  # bytes per second, at which a large file may come
 _silent: set[str] = set()  # hosts that were late with a size, which is only an estimate
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+(://|::.*://)")
 _HOST = re.compile(r"(?<=://)[^/]*")
-_AT_REST = "a file at rest", "read a copy, or read it when its writer is done"
 HEADER = re.compile(rb"(?:[#\"][^\n]*\n|\s*\n)*")
 _START = re.compile(rb"^#\s*\[\s*StartTime\s*:", re.MULTILINE | re.IGNORECASE)
 
@@ -57,8 +55,6 @@ class FileRange:
     end: int = 0
     # bytes of comments at the beginning of the file, which every range is read behind
     header: int = 0
-    # what the server said of the file when it was cut into ranges: another version has others
-    version: str = ""
 
     @property
     def whole(self) -> FileRange:
@@ -130,48 +126,20 @@ def worth_multiprocessing(sizes: Sequence[int]) -> bool:
 def split(url: str, size: int, step: int = RANGE) -> list[FileRange]:
     """Cut a large interval log into ranges of lines; anything else is one place.
 
-    A log is cut only if it is not compressed and says when it began, so that every range knows its
-    times, and if it can be read from anywhere: some web servers give whole files only.
+    A log is cut only if it lies on disk, is not compressed and says when it began, so that every
+    range knows its times.
     """
     whole = FileRange(url)
-    if size <= 2 * step:
+    if size <= 2 * step or is_url(url):
         return [whole]
-    version = ""
-    try:
-        with opening(url), _open(url) as stream:
-            begin = stream.read(1 << 20)
-            if is_url(url):
-                version = _version(stream)
-                if not _from_anywhere(url, stream, begin, size):
-                    return [whole]
-    except LatencyKitError:
-        if is_url(url):  # reported when it is read
-            return [whole]
-        raise
+    with opening(url), _open(url) as stream:
+        begin = stream.read(1 << 20)
     header = HEADER.match(begin)
     assert header is not None
     if compression(begin) or not _START.search(header[0]) or b"HIST" not in begin[header.end() :]:
         return [whole]
     bounds = [*range(header.end(), size, step), size]
-    return [FileRange(url, a, b, header.end(), version) for a, b in itertools.pairwise(bounds)]
-
-
-def _from_anywhere(url: str, stream: IO[bytes], begin: bytes, size: int) -> bool:
-    """True if a server returns the bytes that it is asked for: some return the file, or others."""
-    middle = len(begin) // 2
-    stream.seek(size - 1)
-    ends = len(stream.read(1)) == 1
-    system, path = _filesystem(url)
-    piece = system.cat_file(path, middle, middle + _PROBE)
-    return bool(ends and piece == begin[middle : middle + _PROBE])
-
-
-def _version(stream: IO[bytes]) -> str:
-    """The server's facts of a file that change with its content: a hash, a time, its size."""
-    details = getattr(stream, "details", {})
-    known = {name.lower(): value for name, value in details.items()} if details else {}
-    marks = ("etag", "content-md5", "digest", "last-modified", "lastmodified", "mtime", "size")
-    return " ".join(f"{known[name]}" for name in marks if known.get(name) is not None)
+    return [FileRange(url, a, b, header.end()) for a, b in itertools.pairwise(bounds)]
 
 
 def source_of(place: FileRange) -> Source:
@@ -188,7 +156,7 @@ def read_head(place: FileRange) -> Iterator[Source]:
     """Give the first complete lines of a file as a source: enough to find when a log began."""
     with temporary_folder("latencykit-") as folder:
         held = folder / Path(place.url.partition("?")[0]).name
-        with opening(place.url), _stream(place.url) as stream:
+        with opening(place.url), _open(place.url) as stream:
             held.write_bytes(stream.read(1 << 18))
         text = Source(held).head.data
         held.write_bytes(text[: text.rfind(b"\n") + 1])
@@ -371,11 +339,6 @@ def _fault(error: Exception) -> tuple[str, str, str]:
     return f"cannot be read: {words}", "", ""
 
 
-def _stream(url: str) -> IO[bytes]:
-    with opening(url):
-        return _open(url)
-
-
 def _open(url: str) -> IO[bytes]:
     if not is_url(url):
         return Path(url).open("rb", buffering=1 << 17)
@@ -404,21 +367,18 @@ class _Range(Source):
     """The header of a log and the lines that begin within a range of its bytes, in memory."""
 
     def __init__(self, place: FileRange) -> None:
-        super().__init__(without_secrets(place.url) if is_url(place.url) else place.url)
-        self._place = place
+        super().__init__(place.url)
         with opening(place.url), _open(place.url) as stream:
-            version = _version(stream) if is_url(place.url) else ""
             self._header = stream.read(place.header)
             stream.seek(place.begin - 1)  # a line begins at `begin` if the byte before ends one
             stream.readline()
             self._at, self._body = stream.tell(), b""
             if self._at < place.end:
                 self._body = stream.read(place.end - self._at - 1) + stream.readline()
-        if version != place.version:
-            raise self.corrupt(None, "it changed after it was cut into ranges", *_AT_REST)
         if self._at + len(self._body) < place.end:
             seen = f"the file had {place.end:,} bytes or more, and less is there now"
-            raise self.corrupt(None, seen, *_AT_REST)
+            hint = "read a copy, or read it when its writer is done"
+            raise self.corrupt(None, seen, "a file at rest", hint)
         self.restarted = _START.search(self._body) is not None
 
     def open(self) -> IO[bytes]:
@@ -442,7 +402,7 @@ class _Range(Source):
         above = self._header.count(b"\n")
         if line is not None and line > above:
             line -= above
-            with _stream(self._place.url) as stream:
+            with self.file.open("rb") as stream:
                 size = self._at
                 while size > 0 and (piece := stream.read(min(size, 1 << 20))):
                     line += piece.count(b"\n")

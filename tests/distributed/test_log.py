@@ -183,7 +183,7 @@ def test_refusals(logs):
         bins_of([HGRM], 1.0)
 
 
-def test_urls_are_read_through_fsspec(logs, monkeypatch):
+def test_urls_are_read_through_fsspec(logs):
     fsspec = pytest.importorskip("fsspec", reason="the extra `cluster` is not installed")
     memory = fsspec.filesystem("memory")
     for number, path in enumerate(logs[:3]):
@@ -191,13 +191,6 @@ def test_urls_are_read_through_fsspec(logs, monkeypatch):
     day = "memory://day/*.hlog"
     assert same(total_of(day), merged(logs[:3]).histogram())
     assert rows_of(bins_of(day, 3.0)) == rows_of(merged(logs[:3]).resample(3))
-    with monkeypatch.context() as patched:
-        patched.setattr(engines, "split", lambda url, size: places.split(url, size, 700))
-        urls = places.expand(day)
-        assert min(len(task.places) for task in engines.tasks_of(urls, divide=True)) > 5
-        assert same(total_of(day), merged(logs[:3]).histogram())
-        patched.setattr(places, "_from_anywhere", lambda *_: False)
-        assert {len(task.places) for task in engines.tasks_of(urls, divide=True)} == {1}
     with pytest.raises(CorruptInputError, match=r"memory://day/gone.hlog: nothing is there"):
         total_of("memory://day/gone.hlog")
     with pytest.raises(lk.LatencyKitError, match="nonsense"):
