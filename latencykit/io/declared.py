@@ -21,7 +21,7 @@ from latencykit.core.histogram import Histogram
 from latencykit.core.run import Note, Run
 from latencykit.io import build, json_text
 from latencykit.io.rows import RowLayout, read_table
-from latencykit.io.source import Data, ReadOptions, Source
+from latencykit.io.source import Data, ReadOptions, Series, Source
 from latencykit.io.text_reports import Section, command_of, plain, section_runs, text_of_run
 from latencykit.units import NANOSECONDS, parse_duration
 
@@ -265,11 +265,10 @@ class Lines:
     cumulative: bool = False  # of the rows of a name, the last one has all values
     finish: Callable[[Report], Report] = as_it_is
 
-    def __call__(self, source: Source, _: ReadOptions) -> dict[str, Data]:
+    def __call__(self, source: Source, _: ReadOptions) -> Series:
         """Read every row; of rows without a name, the last one where no row has a name."""
         rows = list(re.finditer(self.row, plain(source.text()), re.MULTILINE))
         named = [row for row in rows if row.groupdict().get("name")]
-        series: dict[str, Data] = {}
         if self.cumulative:
             named = list({row["name"]: row for row in named}.values())
         for row in named or rows[-1:]:
@@ -280,12 +279,9 @@ class Lines:
                 else int(text) if key in _WHOLE else float(text)
                 for key, text in texts.items()
             }  # fmt: skip
-            label = name if len(named) > 1 or self.cumulative else ""
-            series[build.distinct(label, series)] = report_of(
-                facts, self.run, self.finish, text=row[0],
-                points={float(p): in_ns(value, self.unit) for p, value in points},
-            )  # fmt: skip
-        return series
+            levels = {float(p): in_ns(value, self.unit) for p, value in points}
+            data = report_of(facts, self.run, self.finish, text=row[0], points=levels)
+            yield name if len(named) > 1 or self.cumulative else "", data
 
 
 # ------------------------------------------------------------
@@ -311,17 +307,15 @@ class Json:
     begin: str = ""
     finish: Callable[[Report, Any], Report] = lambda report, _: report
 
-    def __call__(self, source: Source, _: ReadOptions) -> dict[str, Data]:
+    def __call__(self, source: Source, _: ReadOptions) -> Series:
         """Read the document."""
         if self.begin:
             text_of_run(source, self.begin)
         record = json_text.load(source, after_noise=bool(self.begin))
         for path in self.needed:
             json_text.entry(record, path, source)
-        series: dict[str, Data] = {}
         for part in (at(record, self.each) or []) if self.each else [record]:
-            series[build.distinct(str(at(part, self.name) or ""), series)] = self.data(part)
-        return series
+            yield str(at(part, self.name) or ""), self.data(part)
 
     def data(self, record: Any) -> Data:
         """Return what one object amounts to."""

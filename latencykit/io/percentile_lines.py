@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
 from latencykit.core.summary import Summary
-from latencykit.io.build import base_unit, distinct, of_all_requests, unanswered
-from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
+from latencykit.io.build import base_unit, of_all_requests, unanswered
+from latencykit.io.source import Confidence, Data, Head, ReadOptions, Series, Source
 from latencykit.io.text_reports import plain
 from latencykit.units import NANOSECONDS
 
@@ -416,7 +416,7 @@ def sniff(head: Head) -> Confidence:
     return Confidence.GENERIC if _all_groups(text) else Confidence.NO
 
 
-def read(source: Source, options: ReadOptions) -> dict[str, Data]:
+def read(source: Source, options: ReadOptions) -> Series:
     """Read each group of statistics as a series."""
     text = source.text()
     groups = _all_groups(text)
@@ -426,12 +426,9 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
         )
     names = [_titled(group) for group in groups]
     repeated = len({group.label for group in groups}) < len(groups) and len(set(names)) > 1
-    series: dict[str, Data] = {}
     for group, title in zip(groups, names, strict=True):
         name = f"{title} {group.label}".strip() if repeated else group.label or title
-        name = name if len(groups) > 1 else ""
-        series[distinct(name, series)] = _data(group, options)
-    return series
+        yield name if len(groups) > 1 else "", _data(group, options)
 
 
 def _titled(group: _Group) -> str:

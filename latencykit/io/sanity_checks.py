@@ -15,6 +15,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from latencykit._records import record
 from latencykit._text import option
 from latencykit.core import is_samples, is_summary
@@ -258,7 +260,8 @@ _MARGIN = 1.1
 def too_long(data: Data, highest: float | None = None) -> str | None:
     """Return a note on a latency that lasts longer than the run, or the log, or None.
 
-    Of a log that is `highest`, in the log's unit, if it is known without decoding more.
+    Of a log that is `highest`, in its unit, if it was decoded as it was read; a unit that the user
+    states is worth a pass over others.
     """
     run, what, length = data.run, "run", data.run.duration
     if data.unit not in NANOSECONDS or any(CONTRADICTS in note for note in run.notes):
@@ -266,11 +269,17 @@ def too_long(data: Data, highest: float | None = None) -> str | None:
     if isinstance(data, HistogramLog):
         ends = data.starts + data.lengths
         length = float(ends.max(initial=0.0)) - min(0.0, float(data.starts.min(initial=0.0)))
-        what, longest = "log", highest or 0.0
+        what = "log"
+        if highest is None and run.unit_from == "option":
+            total = data.histogram()
+            highest = float(total.max) if total.count else 0.0
+        longest = highest or 0.0
     elif is_summary(data):
         longest = max(data.stats.get("max", 0.0), *data.reported_percentiles.values(), 0.0)
     elif is_samples(data):
         longest = float(data.duration.max(initial=0))
+        if data.start is not None and data.start.size and run.unit_from == "option":
+            length = length or float(np.ptp(data.start)) / 1e9
     else:
         longest = float(data.max) if data.count else 0.0
     nanoseconds = longest * NANOSECONDS[data.unit]

@@ -20,13 +20,18 @@ def doubts(notes):
     return [note for note in notes if "is longer than the" in note]
 
 
-def test_a_latency_longer_than_its_run_is_remarked_on(run):
+def test_a_latency_longer_than_its_run_is_remarked_on(run, tmp_path):
     assert doubts(lk.read(HLOG, unit="ns").run.notes) == []
     (note,) = doubts(lk.read(HLOG, unit="ms").run.notes)
-    assert note == "a latency of 18 d is longer than the log, 62.1 s: are the values in ms? (unit=)"
+    assert note == "a latency of 20.9 d is longer than the log, 62.1 s: are the values in ms? (unit=)"
     status, out, _ = run("summary", "--unit", "ms", HLOG)
     assert status == 0  # a remark, no error
     assert " ".join(out.split()).count(note.replace("unit=", "--unit")) == 1
+    table = tmp_path / "a.csv"
+    table.write_text("start_s,latency\n" + "".join(f"{k * 0.01},{5 + k % 9}\n" for k in range(200)))
+    assert doubts(lk.read(table, unit="ms").run.notes) == []
+    (note,) = doubts(lk.read(table, unit="s").run.notes)
+    assert note.startswith("a latency of 13 s is longer than the run, 1.99 s: are the values in s?")
 
 
 SECOND = 1e9

@@ -11,9 +11,9 @@ from latencykit._text import printable
 from latencykit.core.run import Run
 from latencykit.core.summary import Summary
 from latencykit.io import json_text
-from latencykit.io.build import distinct, nanoseconds, percentile_named, unit_in
+from latencykit.io.build import nanoseconds, percentile_named, unit_in
 from latencykit.io.sanity_checks import stated
-from latencykit.io.source import Data, ReadOptions, Source
+from latencykit.io.source import Data, ReadOptions, Series, Source
 from latencykit.io.text_reports import has_match, line_numbers, plain
 from latencykit.units import parse_duration
 
@@ -59,9 +59,8 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
     return {name: data.with_run(notes=(*data.run.notes, *notes)) for name, data in series.items()}
 
 
-def read_benchstat(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+def read_benchstat(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
     """Read the time per operation of each side: the median of runs, in old releases the mean."""
-    series: dict[str, Data] = {}
     sides, files, note = list[str](), [""], ""
     for line in plain(source.text()).splitlines():
         name, _, rest = line.partition(" ")
@@ -77,9 +76,8 @@ def read_benchstat(source: Source, options: ReadOptions) -> dict[str, Data]:  # 
                 stats = {"mean": mean}
                 if "median" in note and spread.isdigit():  # half of an interval of 95 %
                     stats["standard error"] = mean * int(spread) / 196
-                label = distinct(f"{name} {side}".strip(), series)
-                series[label] = Summary(stats, {}, None, "ns", _RUN.with_notes(note, _HINT))
-    return series
+                data = Summary(stats, {}, None, "ns", _RUN.with_notes(note, _HINT))
+                yield f"{name} {side}".strip(), data
 
 
 def _by_package(

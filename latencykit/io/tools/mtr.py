@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from latencykit.core.run import Run
-from latencykit.io.build import distinct, samples_of
+from latencykit.io.build import samples_of
 from latencykit.io.declared import Json, Lines, Report
-from latencykit.io.source import Data, ReadOptions, Source
+from latencykit.io.source import ReadOptions, Series, Source
 from latencykit.io.text_reports import has_json_keys, has_match, plain
 
 _RUN = Run(tool="mtr", unit="ms", measure="service", corrected="none")
@@ -48,9 +48,8 @@ def _median(report: Report) -> Report:
     return replace(report, points={**report.points, 50.0: stats.pop("median")}, stats=stats)
 
 
-def read_raw(source: Source, options: ReadOptions) -> dict[str, Data]:
+def read_raw(source: Source, options: ReadOptions) -> Series:
     """Read the probes of every hop: sent (x), answered by a host (h) after its µs (p)."""
-    series: dict[str, Data] = {}
     text = plain(source.text())
     hosts = dict(re.findall(r"^h (\d{1,3}) (\S+)", text, re.MULTILINE))
     sent = np.array(re.findall(r"^x (\d{1,3})\b", text, re.MULTILINE), object).astype(int)
@@ -60,8 +59,7 @@ def read_raw(source: Source, options: ReadOptions) -> dict[str, Data]:
         own = times[hops == hop] * 1000
         run = _RUN.replace(timeouts=max(int((sent == hop).sum()) - own.size, 0))
         (data,) = samples_of({"duration": own}, run, options).values()
-        series[distinct(hosts.get(str(hop), f"hop {hop + 1}"), series)] = data
-    return series
+        yield hosts.get(str(hop), f"hop {hop + 1}"), data
 
 
 FORMATS = {

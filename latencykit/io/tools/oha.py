@@ -15,7 +15,7 @@ import numpy as np
 
 from latencykit.core.run import Run
 from latencykit.io.declared import Json, Report, Rows, at, in_ns
-from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
+from latencykit.io.source import Confidence, Head, ReadOptions, Series, Source
 from latencykit.io.text_reports import certain, has_json_keys, plain, starts_with
 from latencykit.io.tools.hey import REPORT, evenly, is_report
 
@@ -79,7 +79,7 @@ def finish_rows(frame: Any, given: dict[str, Any], run: Run) -> tuple[dict[str, 
     return given | {"intended": due, "duration": delay}, run
 
 
-def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
+def read_json(source: Source, options: ReadOptions) -> Series:
     """Read percentiles and buckets, of good replies alone with ``--stats-success-breakdown``."""
     apart = '"latencyPercentilesSuccessful": {' in source.text()
     return (_APART_JSON if apart else _JSON)(source, options)

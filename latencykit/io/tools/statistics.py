@@ -8,9 +8,9 @@ import numpy as np
 
 from latencykit.core.run import Run
 from latencykit.io import json_text
-from latencykit.io.build import data_from_buckets, distinct, unit_in
+from latencykit.io.build import data_from_buckets, unit_in
 from latencykit.io.declared import Json, Lines, as_it_is, in_ns, report_of
-from latencykit.io.source import Data, ReadOptions, Series, Source
+from latencykit.io.source import ReadOptions, Series, Source
 from latencykit.io.text_reports import has_json_keys, has_match, plain
 
 # Of the last interval, and of the time since the start, which are taken; all in ms.
@@ -82,19 +82,15 @@ def read_grpc(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
             yield name, data_from_buckets(low, high, counts, run, stats={"mean": mean})
 
 
-def read_elbencho(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+def read_elbencho(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
     """Read the buckets of files and of I/O, which are named by their upper edges (µs)."""
     run = Run(tool="elbencho", loop="closed", measure="service", corrected="none", unit="us")
-    series: dict[str, Data] = {}
     for name, least, mean, most, body in _ELBENCHO.findall(plain(source.text())):
         rows = [row.split(": ") for row in body.split(", ")]
         stats = {"min": in_ns(least, "us"), "mean": in_ns(mean, "us"), "max": in_ns(most, "us")}
         edges, counts = (tuple(column) for column in zip(*rows, strict=True))
-        series[distinct(name, series)] = report_of(
-            stats, run, as_it_is, edges=tuple(in_ns(edge, "us") for edge in edges),
-            counts=tuple(map(int, counts)),
-        )  # fmt: skip
-    return series
+        highs = tuple(in_ns(edge, "us") for edge in edges)
+        yield name, report_of(stats, run, as_it_is, edges=highs, counts=tuple(map(int, counts)))
 
 
 FORMATS = {
