@@ -10,24 +10,19 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import numpy as np
-
 from latencykit._limits import in_force
 from latencykit._text import printable
 from latencykit._typing import JSONObject
 from latencykit.core.run import Note
 from latencykit.errors import CorruptInputError, InputTooLargeError
 from latencykit.io.rows import CUT_LINE, line_chunks
-from latencykit.io.source import HEAD_SIZE, ReadOptions, SeveralDocuments, Source
+from latencykit.io.source import ReadOptions, SeveralDocuments, Source
 from latencykit.io.text_reports import plain
 
 # not the "[error]" of a line of a log
 _BEGIN = re.compile(r'^[ \t]*(?:\{\s*["}]|\[\s*[\[{])', re.MULTILINE)
-
 _SOMETHING = re.compile(r"\S")
-
 _HEX = "[0-9a-fA-F]{2}"
-
 _ESCAPED = re.compile("[\ud800-\udfff]")  # as `Source.text` has bytes that are not UTF-8
 
 _HALF = re.compile(
@@ -78,74 +73,6 @@ def load(source: Source, *, after_noise: bool = False) -> Any:
             raise
         value = parse(text, source, at, whole=False)
     return value
-
-
-_LIST_PIECE = 2 << 20  # bytes; as Python objects they take ten to twenty times as much
-
-_DEPTH = np.zeros(256, np.int8)
-
-_DEPTH[[*b"[{"]], _DEPTH[[*b"]}"]] = 1, -1
-
-
-def list_pieces(source: Source) -> Iterator[list[object]]:
-    """Yield the entries of a document that is one list in pieces, of which the head is the first.
-
-    The memory that it takes does not grow with the file.
-    """
-    with source.open() as stream:
-        begin = stream.read(HEAD_SIZE).removeprefix(b"\xef\xbb\xbf")
-        pending = begin.lstrip().removeprefix(b"[")
-        line = 1 + begin.count(b"\n") - pending.count(b"\n")
-        closed, first = False, True
-        while not closed:
-            end, closed = _end_of_entries(pending)
-            if end:
-                text = pending[:end] if closed else pending[: end - 1] + b"]"
-                entries = parse(f"[{_decoded(text)}", source, first_line=line)
-                if not (entries or (first and closed)):
-                    raise source.corrupt(
-                        line, "the JSON has a comma without an entry", "", _WAY_OUT
-                    )
-                yield entries
-                line, first, pending = line + text.count(b"\n"), False, pending[end:]
-            elif len(pending) > in_force().line:
-                raise InputTooLargeError(
-                    f"{source.shown}:{line}: an entry of more than {in_force().line:,} bytes; "
-                    "--limit line=SIZE (lk.limits) allows more"
-                )
-            if not closed:
-                more = stream.read(_LIST_PIECE)
-                if not more:
-                    parse(
-                        f"[{_decoded(pending)}", source, first_line=line
-                    )  # raises: it is truncated
-                pending += more
-        while not pending.strip():
-            pending = stream.read(_LIST_PIECE)
-            if not pending:
-                return
-    load(source)  # raises: another document follows, or something else
-
-
-def _end_of_entries(text: bytes) -> tuple[int, bool]:
-    """The end of the complete entries of a list, with the comma or bracket, and whether it closes.
-
-    Of a text that begins after the list's opening bracket, or after a comma between two entries.
-    """
-    if not re.search(rb'["[{}]', text):
-        closing = text.find(b"]") + 1
-        return closing or text.rfind(b",") + 1, closing > 0
-    letters = np.frombuffer(re.sub(rb"(?s)\\.", b"__", text) if b"\\" in text else text, np.uint8)
-    outside = ~np.logical_xor.accumulate(letters == ord('"'))
-    depth = np.cumsum(_DEPTH[letters] * outside, dtype=np.int32)
-    if (closing := int((depth < 0).argmax())) or depth[0] < 0:
-        return closing + 1, True
-    commas = np.flatnonzero((letters == ord(",")) & (depth == 0) & outside)
-    return (int(commas[-1]) + 1 if commas.size else 0), False
-
-
-def _decoded(data: bytes) -> str:
-    return data.decode("utf-8", "surrogateescape")
 
 
 _DECODER = json.JSONDecoder()

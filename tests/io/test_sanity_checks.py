@@ -23,7 +23,9 @@ def doubts(notes):
 def test_a_latency_longer_than_its_run_is_remarked_on(run, tmp_path):
     assert doubts(lk.read(HLOG, unit="ns").run.notes) == []
     (note,) = doubts(lk.read(HLOG, unit="ms").run.notes)
-    assert note == "a latency of 20.9 d is longer than the log, 62.1 s: are the values in ms? (unit=)"
+    assert (
+        note == "a latency of 20.9 d is longer than the log, 62.1 s: are the values in ms? (unit=)"
+    )
     status, out, _ = run("summary", "--unit", "ms", HLOG)
     assert status == 0  # a remark, no error
     assert " ".join(out.split()).count(note.replace("unit=", "--unit")) == 1

@@ -298,30 +298,20 @@ def _lines_of(source: Source, rows: Sequence[int]) -> list[tuple[int | None, str
 
 
 def read_document(source: Source, options: ReadOptions) -> dict[str, Data]:
-    """Read a list in pieces, an object of lists at once."""
-    head = source.head.text.lstrip()
-    if head[:1] == "[":
-        pieces = json_text.list_pieces(source)
-    else:
-        pieces = iter([_columns_or_records(json_text.load(source), options)])
-    first = next(pieces, ())
-    if not len(first):
+    """Read a list, or an object of lists."""
+    value = json_text.load(source)
+    entries = value if isinstance(value, list) else _columns_or_records(value, options)
+    if not len(entries):
         raise source.corrupt(1, "it contains no list", "a list of objects or of numbers", "")
-    plan = plan_of(_table_of(first[:_SAMPLE], None, 0, source, options).columns, options, source)
-    bare = isinstance(first, list) and not isinstance(first[0], dict)
+    plan = plan_of(_table_of(entries[:_SAMPLE], None, source, options).columns, options, source)
+    bare = isinstance(entries, list) and not isinstance(entries[0], dict)
     columns = None if bare else (*plan.numbers, *plan.words)
-
-    def frames() -> Iterator[Table]:
-        done = 0
-        for piece in chain([first], pieces):
-            table = _table_of(piece, columns, done, source, options)
-            yield replace(table, first=done)
-            done += len(table)
+    table = _table_of(entries, columns, source, options)
 
     def locate(rows: Sequence[int]) -> list[tuple[int | None, str]]:
         return [(None, f"entry {row + 1}") for row in rows]
 
-    return gathered(frames(), plan, options, source, locate, [])
+    return gathered([table], plan, options, source, locate, [])
 
 
 def _columns_or_records(value: object, options: ReadOptions) -> Any:
@@ -342,17 +332,17 @@ def _columns_or_records(value: object, options: ReadOptions) -> Any:
 
 
 def _table_of(
-    entries: Any, columns: Sequence[str] | None, before: int, source: Source, options: ReadOptions
+    entries: Any, columns: Sequence[str] | None, source: Source, options: ReadOptions
 ) -> Table:
     """A table of some entries of a list: of numbers, or of objects with all or some columns."""
     if not isinstance(entries, list):
         return Table.of(entries)
-    if columns is None and not (isinstance(entries[0], dict) and not before):
+    if columns is None and not isinstance(entries[0], dict):
         return Table({"1": cells_of(entries)})
     strange = next((k for k, entry in enumerate(entries) if not isinstance(entry, dict)), None)
     if strange is not None:
         shown = printable(repr(entries[strange]), 30)
-        seen = f"entry {before + strange + 1} is not an object: {shown}"
+        seen = f"entry {strange + 1} is not an object: {shown}"
         raise source.corrupt(None, seen, "an object", "")
     if columns is None:
         return _sample_of(entries, options)
