@@ -365,7 +365,7 @@ def time_bins_of_all(given: Inputs, width: float, align: str = "absolute") -> Bi
 
 def _total(given: Inputs, executor: Any, ask: Callable[[object], object]) -> Any:
     from latencykit.distributed import executors
-    from latencykit.distributed.results import totals_of
+    from latencykit.distributed.results import TotalsReader, totals_of
     from latencykit.io.parts import read_part
 
     # Ranges of lines only if no report about a file depends on all of it.
@@ -375,6 +375,8 @@ def _total(given: Inputs, executor: Any, ask: Callable[[object], object]) -> Any
     if not isinstance(executor, executors.LocalExecutor) or executor.spreads(tasks):
         chosen = replace(chosen, jobs=None)
     read: Any = functools.partial(read_part, selection=chosen, ask=ask, key="all")
+    if ask is totals_of:
+        read = TotalsReader(chosen)
     with counted_files() as count:
         result = executors.read_total(executor, read, tasks, count, lenient=chosen.lenient)
     for text in result.reports:

@@ -201,7 +201,7 @@ def _read(
     if isinstance(executor, LocalExecutor) and not executor.spreads(tasks):
         for group in groups:
             places = [place for task in group for place in task.places]
-            results: Iterator[PartResult] = map(read, places)
+            results = _results(read, places)
             if len(places) > len(group):  # ranges of one file
                 parts = joined(list(results))
                 results = iter([read(places[0].whole) if parts.restarted else parts])
@@ -255,10 +255,16 @@ def _groups(tasks: Sequence[Task]) -> Iterator[list[Task]]:
         yield group
 
 
+def _results(read: Reader, places: Sequence[FileRange]) -> Iterator[PartResult]:
+    """Read places in order; a reader may have one result for several, see `TotalsReader`."""
+    several: Callable[..., Iterator[PartResult]] | None = getattr(read, "several", None)
+    return map(read, places) if several is None else several(places)
+
+
 def _read_some(read: Reader, places: Sequence[FileRange], how: str) -> list[PartResult]:
     """Read places up to the first error; return the result of each, or their sum."""
     results: list[PartResult] = []
-    for result in map(read, places):
+    for result in _results(read, places):
         results.append(result)
         if how == "sum" and results[-1].error is not None:
             break

@@ -28,13 +28,17 @@ from latencykit.core.run import merge_runs
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
 from latencykit.errors import InvalidArgumentError
-from latencykit.io.parts import in_memory
+from latencykit.io.hlog import small_log, sum_of_small
+from latencykit.io.parts import PartResult, in_memory, read_part
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from latencykit.core.buckets import Buckets
     from latencykit.core.run import Run
+    from latencykit.io.files import FileRange
+    from latencykit.io.hlog import SmallLog
+    from latencykit.io.reading import Selection
 
 
 @record()
@@ -132,6 +136,59 @@ def totals_of(data: Any) -> Totals | Summary:
     return Totals(
         "log", parts, run, len(data), (start, float(data.starts.min())), (start, float(ends.max()))
     )
+
+
+@record()
+class TotalsReader:
+    """Reads files and counts all of each.
+
+    Attributes
+    ----------
+    selection : Selection
+    """
+
+    selection: Selection
+
+    def __call__(self, place: FileRange) -> PartResult:
+        """Return the counts of a file, those of all tags together."""
+        return read_part(place, self.selection, totals_of, key="all")
+
+    def several(self, places: Sequence[FileRange]) -> Iterator[PartResult]:
+        """Yield the counts of files in order, those of small logs that are alike in one sum."""
+        alike: dict[bytes, dict[int, SmallLog]] = {}
+        given = self.selection
+        whole = len(places) > 1 and not (given.windowed or given.series or given.by)
+        for at, place in enumerate(places if whole else ()):
+            if not place.end and (log := small_log(place.url)) is not None:
+                alike.setdefault(log.header, {})[at] = log
+        results: dict[int, PartResult | None] = dict.fromkeys(range(len(places)))
+        for logs in alike.values():
+            first, *others = logs
+            total = self._sum(places[first], list(logs.values())) if others else None
+            if total is not None:
+                results[first] = PartResult((("", total),))
+                for at in others:
+                    del results[at]
+        for at, result in results.items():
+            yield self(places[at]) if result is None else result
+
+    def _sum(self, first: FileRange, logs: Sequence[SmallLog]) -> Totals | None:
+        """The counts of logs, the first of which says what is true of all but counts and times."""
+        result = self(first)
+        total = result.series[0][1] if len(result.series) == 1 else None
+        if result.reports or not isinstance(total, Totals) or total.run.format != "hlog":
+            return None
+        sums = sum_of_small(logs, total.run.unit)
+        if sums is None:
+            return None
+        counts, intervals, *moments = sums
+        start, begin, end = (column.tolist() for column in moments)
+        same = len({log.source.name for log in logs}) == 1
+        run = total.run.replace(source=total.run.source if same else None, start=min(start))
+        parts = tuple(of_interval(*some, run.unit, run) for some in counts)
+        earliest = min(zip(start, begin, strict=True), key=_moment)
+        latest = max(zip(start, end, strict=True), key=_moment)
+        return Totals("log", parts, run, intervals, earliest, latest)
 
 
 def _moment(at: tuple[float, float]) -> tuple[float, tuple[float, float]]:

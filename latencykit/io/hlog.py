@@ -19,20 +19,21 @@ import re
 import time
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
-from typing import IO, Any, NamedTuple, TypeVar
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from latencykit._arrays import as_positions
 from latencykit._limits import Limits, in_force
 from latencykit._text import LONGEST_WORD, printable
 from latencykit._threads import in_order, jobs
-from latencykit._typing import AnyArray, Ints
+from latencykit._typing import AnyArray, Floats, Ints
 from latencykit.core import is_samples, kernel
 from latencykit.core.blocks import Block, MemoryPart, TotalsFold, blocks_by_layout
 from latencykit.core.buckets import COST, CellBuckets, HdrBuckets, cost, on_grid, widest
@@ -43,6 +44,7 @@ from latencykit.errors import (
     CorruptInputError,
     InputTooLargeError,
     InvalidArgumentError,
+    LatencyKitError,
     PayloadError,
     RowError,
 )
@@ -54,14 +56,20 @@ from latencykit.hdr.payload import (
     open_between,
     open_payload,
 )
+from latencykit.io.files import HEADER, FileRange, is_url, size_of, source_of
 from latencykit.io.source import (
+    HEAD_SIZE,
     Confidence,
     Data,
+    DocumentSource,
     Head,
     ReadOptions,
     Source,
 )
 from latencykit.units import NANOSECONDS
+
+if TYPE_CHECKING:
+    from latencykit.core.buckets import Counts
 
 T = TypeVar("T")
 
@@ -281,6 +289,11 @@ def _shape_error(fields: list[bytes], tag: bytes) -> LineError:
     return LineError(
         f"{len(fields)} field{'s' * (len(fields) > 1)} ({seen!r})", "START,LENGTH,MAX,PAYLOAD"
     )
+
+
+def highest_of(total: Iterable[Counts]) -> float:
+    """Return the highest value that was counted, 0 where none was."""
+    return max((float(of.high(index[-1])) for of, index, _ in total if index.size), default=0.0)
 
 
 def end_column(raw_start: NDArray[np.float64], column: NDArray[np.float64]) -> bool:
@@ -946,8 +959,7 @@ class _Scan:
         run, unit = self._run(epoch)
         total = None if self.total is None else self.total.sums()
         self.total = None  # the part of the log holds on to this
-        tops = (float(of.high(index[-1])) for of, index, _ in total or () if index.size)
-        self.source.highest = max(tops, default=0.0)
+        self.source.highest = highest_of(total or ())
         return HistogramLog(
             offsets[order], length[order], [self.part],
             where=(np.zeros(order.size, np.int64), order),
@@ -992,6 +1004,90 @@ class _Scan:
         unit, unit_from = self.options.resolve_unit(unit, origin)
         notes = tuple(dict.fromkeys(self.times.notes + self.notes))
         return Run(unit=unit, unit_from=unit_from, notes=notes, **facts), unit
+
+
+# ------------------------------------------------------------
+# Many small logs at once.
+#
+# A log takes hundreds of calls beside those for its payloads. Of logs with equal comments, and with
+# nothing to note of their intervals, only moments and counts differ: the lines of all are gone
+# through as if they were one log's.
+
+_MOMENT = re.compile(rb"^(#\[(?:Start|Base)Time: )[\d.]{1,15}[\w:. ()+,-]*\]$", re.MULTILINE)
+_LAYOUTS = 8  # at most, whose sums fit into little memory
+_PLAIN = ReadOptions(jobs=1)
+
+
+class SmallLog(NamedTuple):
+    """A log that may be read with others: its header without moments, its clock, its lines."""
+
+    source: Source
+    header: bytes
+    times: LogTimes
+    lines: bytes
+
+
+def small_log(url: str) -> SmallLog | None:
+    """Return a small log; None for anything that is to be read by itself."""
+    if is_url(url) or not 0 < size_of(url) < HEAD_SIZE:
+        return None
+    source, times = source_of(FileRange(url)), LogTimes()
+    try:
+        data = source.head.data
+        header: bytes = HEADER.match(data)[0]  # type: ignore[index]
+        lines = data[len(header) :]
+        for line in header.splitlines():
+            if line.startswith(b"#"):
+                times.header(line)
+        times.absolute(float(lines[: lines.find(b",")]))
+    except (LatencyKitError, ValueError):  # raised again when it is read by itself
+        return None
+    odd = b"\r" in data or b"Tag=" in data or b"EndTimestamp" in header or times.notes
+    whole = source.head.whole and data.endswith(b"\n") and not source.cut
+    if odd or not whole or not (times.first_start or 0.0) > EPOCH_FROM:
+        return None
+    return SmallLog(source, _MOMENT.sub(rb"\1", header), times, lines)
+
+
+def sum_of_small(
+    logs: Sequence[SmallLog], unit: str
+) -> tuple[list[Counts], int, Floats, Floats, Floats] | None:
+    """Return the sum of logs, its number of intervals, and start, first and end of each log.
+
+    None where a look at each by itself may find something to note, or corruption.
+    """
+    scan = _Scan(DocumentSource(logs[0].source, b"".join(log.lines for log in logs), 0), _PLAIN)
+    scan.times.base, scan.times.decided = 0.0, True
+    try:
+        with np.errstate(invalid="raise", over="raise"):
+            scan.run()
+    except (LatencyKitError, ArithmeticError):
+        return None
+    begins = np.cumsum([0, *(len(log.lines) for log in logs[:-1])])
+    first = np.searchsorted(scan.found.offset, begins)
+    sizes = np.diff(first, append=len(scan.found))
+    odd = scan.comments or scan.notes or len(scan.tags.codes) > 1 or sizes.min() < 1
+    counts = [] if odd or scan.total is None else scan.total.sums()
+    if not 1 <= len(counts) <= _LAYOUTS:
+        return None
+    base, origin = (
+        np.array([getattr(log.times, name) for log in logs]) for name in ("base", "first_start")
+    )
+    of = np.repeat(np.arange(len(logs)), as_positions(sizes))
+    # What follows is as in `_Scan.log` and in `too_long`; only they decide where it is close.
+    longest = highest_of(counts) * NANOSECONDS.get(unit, 0.0) / 1e9
+    start, length = np.array(scan.found.start) + base[of], np.array(scan.found.length)
+    since, offset = start - base[of], start - origin[of]
+    ends, last, begin = offset + length, first + sizes - 1, np.minimum(offset[first], 0.0)
+    end = np.maximum.reduceat(ends, as_positions(first))
+    back = np.diff(offset) < 0
+    back[last[:-1]] = False
+    in_ends = (length[first] >= since[first]) & (length[last] >= since[last])
+    in_ends &= (sizes > 2) | (since[first] > 1e6)
+    late = ((end > begin) & (longest > end - begin)).any()
+    if back.any() or in_ends.any() or late or not (np.abs(ends) < YEAR).all():
+        return None
+    return counts, ends.size, origin, offset[first], end
 
 
 FORMATS = {
