@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.colors import LinearSegmentedColormap, LogNorm
-from matplotlib.image import PcolorImage
-from matplotlib.transforms import IdentityTransform
 
 from latencykit._records import record
 from latencykit.core.buckets import HdrBuckets
@@ -166,41 +164,6 @@ _MAP = LinearSegmentedColormap.from_list(
 )
 
 
-class _Image(PcolorImage):
-    """An image with its own edges on any scales, drawn quickly by looking up each pixel's cell."""
-
-    def __init__(self, ax: Axes, x: Floats, y: Floats, cells: Any, **kwargs: Any) -> None:
-        super().__init__(ax, x, y, cells, **kwargs)
-        self._x_edges, self._y_edges = x, y
-        self.set_in_layout(False)  # it fills the axes and has no extent
-
-    def make_image(
-        self,
-        renderer: object,  # noqa: ARG002
-        magnification: float = 1.0,
-        unsampled: bool = False,  # noqa: ARG002
-    ) -> Any:
-        """Return the pixels and their position."""
-        ax: Any = self.axes
-        left, lower, right, upper = ax.bbox.extents
-        width = round((round(right) - round(left) + 1) * magnification)
-        height = round((round(upper) - round(lower) + 1) * magnification)
-        view = ax.viewLim
-        x = _looked_up(self._x_edges, ax.xaxis, view.x0, view.x1, width)
-        y = _looked_up(self._y_edges, ax.yaxis, view.y0, view.y1, height)
-        colours = self.to_rgba(np.ma.asarray(self.get_array()), bytes=True)
-        cells = np.pad(colours, ((1, 1), (1, 1), (0, 0)))
-        return np.ascontiguousarray(cells[y][:, x]), left, lower, IdentityTransform()
-
-
-def _looked_up(edges: Floats, axis: Any, first: float, last: float, pixels: int) -> Ints:
-    """Return the cell (from 1; 0 and beyond for none) of each pixel along an axis."""
-    transform = axis.get_transform()
-    ends = transform.transform(np.array([first, last]))
-    values = transform.inverted().transform(np.linspace(ends[0], ends[1], pixels))
-    return np.asarray(np.searchsorted(edges, values, "right"), np.int64)
-
-
 def heatmap(
     data: Drawable,
     *,
@@ -263,8 +226,10 @@ def heatmap(
     low, high = (float(known.min()), float(known.max())) if known.size else (0.1, 1.0)
     norm = LogNorm(max(low, high * 1e-6), max(high, low * 1.01), clip=True)
     look: dict[str, object] = {"cmap": _MAP, "norm": norm} | image_kwargs
-    image = _Image(ax, cells.times, cells.values, np.ma.masked_where(~(shown > 0), shown), **look)
-    ax.add_image(image)
+    mesh: Any = ax.pcolormesh  # of which a picture of lines and text has an image
+    shown = np.ma.masked_where(~(shown > 0), shown)
+    image = mesh(cells.times, cells.values, shown, rasterized=True, **look)
+    image.set_in_layout(False)  # it fills the axes
     # Grey ground where nothing was counted: nothing is known there.
     gap = ~(np.nan_to_num(cells.counts) > 0).any(axis=0)
     edges = np.flatnonzero(np.diff(np.concatenate(([False], gap, [False])).astype(np.int8)))

@@ -162,25 +162,6 @@ def beside(
     return np.array(corners).reshape(-1, 2), np.array(costs)
 
 
-def within(
-    region: tuple[float, float, float, float],
-    size: tuple[float, float],
-    *,
-    corner: tuple[float, float] = (0.0, 0.0),
-) -> tuple[Floats, Floats]:
-    """Return candidate places in a region, cheaper towards one of its corners (0..1 each way)."""
-    left, lower, right, upper = region
-    width, height = size
-    if right - left < width or upper - lower < height:
-        return np.zeros((0, 2)), np.zeros(0)
-    x, y = np.meshgrid(np.linspace(left, right - width, 9), np.linspace(lower, upper - height, 25))
-    away = np.hypot(
-        (x - left) / max(right - left - width, 1) - corner[0],
-        (y - lower) / max(upper - lower - height, 1) - corner[1],
-    )
-    return np.stack([x.ravel(), y.ravel()], 1), away.ravel()
-
-
 def overlap(a: Floats, b: Floats) -> NDArray[np.bool_]:
     """Return which boxes (left, lower, right, upper) of `a` overlap which of `b`, shape (a, b)."""
     first, second = a[:, None, :], b[None, :, :]
@@ -345,7 +326,7 @@ def _size(text: Text, renderer: RendererBase) -> tuple[float, float]:
 
 @record()
 class _Entry:
-    """A label, and the lines, point or region that it belongs to."""
+    """A label, and the lines or the point that it belongs to."""
 
     text: Text
     lines: tuple[Line2D, ...] = ()
@@ -354,27 +335,6 @@ class _Entry:
     point: tuple[float, float] | None = None
     above: bool = False
     below: bool = False
-    region: Callable[[], tuple[float, float, float, float]] | None = None
-    corner: tuple[float, float] = (0.0, 0.0)
-    forms: tuple[str, ...] = ()
-
-    def within(
-        self,
-        region: tuple[float, float, float, float],
-        curves: Sequence[Floats],
-        fixed: Floats,
-        renderer: RendererBase,
-    ) -> tuple[Placement | None, tuple[float, float]]:
-        """Take the longest form that has a free place in a region: the place and its size."""
-        size = (0.0, 0.0)
-        for form in self.forms:
-            self.text.set_text(form)
-            size = _size(self.text, renderer)
-            request = LabelRequest(size, *within(region, size, corner=self.corner))
-            (where,) = place([request], curves, fixed)
-            if where is not None and where.free:
-                return where, size
-        return None, size
 
 
 class LineLabels(_Labels):
@@ -414,22 +374,8 @@ class LineLabels(_Labels):
         text = self._text(ax, words, **({"fontsize": 8.5, "color": lines[0].get_color()} | look))
         self._entries.append(_Entry(text, tuple(lines), point=at, above=above, below=below))
 
-    def note(
-        self,
-        ax: Axes,
-        forms: Sequence[str],
-        region: Callable[[], tuple[float, float, float, float]],
-        corner: tuple[float, float],
-    ) -> None:
-        """Add a quiet sentence inside a region (pixels), near one of its corners.
-
-        The first of its forms that finds space is taken; where none does it is left out.
-        """
-        text = self._text(ax, forms[0], fontsize=8, color=MUTED, linespacing=1.3)
-        self._entries.append(_Entry(text, region=region, corner=corner, forms=tuple(forms)))
-
     def arrange(self, renderer: RendererBase) -> None:
-        """Find places for all labels together, then for the sentences."""
+        """Find places for all labels together."""
         ax: Any = self.axes
         box, margin = ax.get_window_extent(renderer), _MARGIN * self._point()
         lower = box.y0 + margin + self.lower * box.height
@@ -448,9 +394,8 @@ class LineLabels(_Labels):
         texts = [text for text in texts if text.get_visible() and text.get_text()]
         extents = [text.get_window_extent(renderer).extents for text in texts]
         fixed = np.array(extents).reshape(-1, 4)
-        labels = [entry for entry in self._entries if entry.region is None]
         requests = []
-        for entry in labels:
+        for entry in self._entries:
             own = tuple(k for k, line in enumerate(lines) if line in entry.lines)
             size = _size(entry.text, renderer)
             if entry.point is not None:
@@ -462,30 +407,14 @@ class LineLabels(_Labels):
                 curve = np.concatenate([curves[k] for k in own]) if own else np.zeros((0, 2))
                 candidates = along(curve, size, space, at=entry.at, spread=entry.spread)
             requests.append(LabelRequest(size, *candidates, own))
-        for entry, request, where in zip(
-            labels, requests, place(requests, curves, fixed), strict=True
-        ):
-            fixed = self._put(entry.text, where, request.size, fixed)
-        for entry in self._entries:
-            if entry.region is not None:
-                left, lower, right, upper = entry.region()
-                inside = max(left, space[0]), max(lower, space[1])
-                region = (*inside, min(right, space[2]), min(upper, space[3]))
-                fixed = self._put(entry.text, *entry.within(region, curves, fixed, renderer), fixed)
-
-    def _put(
-        self, text: Text, where: Placement | None, size: tuple[float, float], fixed: Floats
-    ) -> Floats:
-        """Move a text to its place, or hide it; return all boxes that are taken now."""
-        text.set_visible(where is not None)
-        if where is None:
-            return fixed
-        text.set_position((where.x, where.y))
-        assert self.axes is not None
-        ground = "black" if is_dark(self.axes) else "white"
+        places = place(requests, curves, fixed)
+        ground = "black" if is_dark(ax) else "white"
         outline = patheffects.withStroke(linewidth=2.5, foreground=ground)
-        text.set_path_effects([] if where.free else [outline])
-        return np.concatenate([fixed, [[where.x, where.y, where.x + size[0], where.y + size[1]]]])
+        for entry, where in zip(self._entries, places, strict=True):
+            entry.text.set_visible(where is not None)
+            if where is not None:
+                entry.text.set_position((where.x, where.y))
+                entry.text.set_path_effects([] if where.free else [outline])
 
 
 class EndLabels(_Labels):

@@ -185,14 +185,13 @@ def percentiles(
         alone = len(series) == 1
         own = "" if alone or len(shown) > FEW or not legend else named_count(label, summary)
         lines[label] = _draw_summary(ax, labels, summary, styles[label], own, alone=alone)
+    only = ""
     if len(shown) == len(summaries) and (len(shown) == 1 or all(map(_mean_only, shown.values()))):
         run = next(iter(summaries.values())).run
         what = "these points only; values between them are unknown"
         if all(map(_mean_only, shown.values())):
             what = "means only; the distribution is unknown"
-        sentence = f"{run.tool or run.source or 'this output'} reports {what}"
-        forms = sentence, sentence.replace("; ", ";\n")
-        labels.note(ax, forms, lambda: ax.get_window_extent().extents, (0.97, 0.05))
+        only = f"{run.tool or run.source or 'this output'} reports {what}"
     if pairs:
         at = np.array([0.0, *(percentile for percentile, _ in pairs)])
         limits = np.array([pairs[0][1], *(limit for _, limit in pairs)])
@@ -213,11 +212,8 @@ def percentiles(
         many = len(shown) > FEW
         named = {key: part for key, part in shown.items() if many or not _mean_only(part)}
         name_curves(ax, labels, named, curves, ends, lines, (0.38, 0.04, 0.6))
-    explained = _grey_unsupported(ax, labels, curves)
     ax.add_artist(labels)
-    between = "\n" if size_in_points(ax)[0] < 270 else " "
-    grey = "" if explained else f"{between}(grey: the sample is too small)"
-    tidy(ax, f"percentile of requests{grey}")
+    tidy(ax, f"percentile of requests{_grey_unsupported(ax, curves)}")
     finding = None
     if not runs and pairs and len(shown) == 1:
         ((label, part),) = shown.items()
@@ -228,7 +224,7 @@ def percentiles(
     dashes = dashes_note({label: doubts[label] for label in curves if label in doubts})
     if finding and len(shown) == 1:  # which names it
         default = chart_title({"": next(iter(shown.values()))})
-    notes = (default if finding else "", empty, dashes, shaded(curves))
+    notes = (default if finding else "", empty, only, dashes, shaded(curves))
     head(ax, finding or default, joined(shown, *notes), title, subtitle)
     return ax
 
@@ -285,31 +281,16 @@ def _draw_runs(
     return ax.plot(grid, middle, drawstyle="steps-pre", **look | {"zorder": 4} | line_kwargs)
 
 
-def _grey_unsupported(ax: Axes, labels: LineLabels, curves: Mapping[str, Curve]) -> bool:
-    """Draw a grey ground with a sentence where no sample reaches; False without the sentence."""
+def _grey_unsupported(ax: Axes, curves: Mapping[str, Curve]) -> str:
+    """Draw a grey ground where no sample reaches; return the words on it, none where it is slim."""
     limit = max((curve.limit for curve in curves.values()), default=100.0)
     start, at, end = ax.transScale.transform([(0.0, 1.0), (limit, 1.0), (100.0, 1.0)])[:, 0]
-    points = (end - at) / (end - start) * size_in_points(ax)[0]
-    if points < 2:
-        return True
+    width, _ = size_in_points(ax)
+    if (end - at) / (end - start) * width < 2:
+        return ""
     ax.axvspan(limit, 100, color=GROUND, zorder=0, linewidth=0)
-    if points < 95:
-        return False
-    sure = f"above p{format_percentile(sure_percentile(limit))}"
-    forms = (
-        f"{sure} the sample is too small;\ntrue values may be higher",
-        f"{sure}\nthe sample is too small;\ntrue values may be higher",
-        f"{sure}\nthe sample is\ntoo small; true\nvalues may be\nhigher",
-    )
-
-    def region() -> tuple[float, float, float, float]:
-        box: Any = ax.get_window_extent()
-        pad = 6.0 * ax.figure.dpi / 72.0
-        left = float(ax.transData.transform((limit, ax.get_ylim()[0]))[0])
-        return left + pad, box.y0 + pad, box.x1 - pad, box.y1
-
-    labels.note(ax, forms, region, (0.0, 0.0))
-    return True
+    sure = format_percentile(sure_percentile(limit))
+    return ("\n" if width < 340 else " ") + f"(grey: too few requests above p{sure})"
 
 
 _LABELLED = 12

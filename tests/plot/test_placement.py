@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from latencykit.plot.label_layout import (
     LabelRequest,
+    LineLabels,
     along,
     apart,
     beside,
     overlap,
     place,
     points_of,
-    within,
 )
 
 ROOM = (0.0, 0.0, 800.0, 400.0)
@@ -52,19 +53,18 @@ def test_labels_stand_beside_their_own_curve_and_off_all_curves():
     assert not overlap(np.concatenate(boxes), np.concatenate(boxes))[~np.eye(3, dtype=bool)].any()
 
 
-@pytest.mark.slow
 def test_where_all_is_crossed_the_least_crossed_place_says_so():
     x = np.repeat(np.linspace(0, 800, 161), 2)
     fence = points_of(np.stack([x, np.tile([0.0, 400.0], 161)], 1))
     size = (60.0, 14.0)
-    (found,) = place([LabelRequest(size, *within(ROOM, size))], [fence])
+    (found,) = place([LabelRequest(size, *beside((400.0, 200.0), size, ROOM))], [fence])
     assert found is not None
     assert not found.free
 
 
-def test_a_label_too_large_for_its_region_has_no_place():
-    (found,) = place([LabelRequest((900.0, 10.0), *within(ROOM, (900.0, 10.0)))], [])
-    assert found is None
+def test_a_label_without_candidates_has_no_place():
+    nowhere = LabelRequest((900.0, 10.0), np.zeros((0, 2)), np.zeros(0))
+    assert place([nowhere], []) == [None]
 
 
 @pytest.mark.parametrize("point", [(0.0, 0.0), (800.0, 400.0), (400.0, 399.0), (799.0, 3.0)])
@@ -89,3 +89,18 @@ def test_a_label_stands_where_it_is_wanted_above_a_flat_line():
     corners, costs = along(line, (50.0, 10.0), (0.0, 0.0, 1000.0, 200.0), at=0.7)
     x, y = corners[costs.argmin()].tolist()
     assert (abs(x - 0.7 * 950) <= 950 / 96, y) == (True, 104.0)
+
+
+def test_a_curve_that_leaves_the_axes_leaves_their_edge_to_labels():
+    ax = Figure(figsize=(5, 3)).add_subplot()
+    (line,) = ax.plot([0, 1], [99, 99])
+    ax.set_ylim(0, 1)
+    labels = LineLabels()
+    labels.point(ax, "near the frame", (1, 0.97), [line])
+    ax.add_artist(labels)
+    ax.figure.draw_without_rendering()
+    (text,) = labels.texts
+    assert text.get_visible()
+    assert not text.get_path_effects()  # nothing crosses it
+    box, frame = text.get_window_extent(), ax.get_window_extent()
+    assert frame.y1 - box.y1 < 12
