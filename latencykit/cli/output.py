@@ -24,20 +24,11 @@ if TYPE_CHECKING:
     from latencykit.core.run import Run
 
 
-_PIECES = 1024  # of JSON that are printed together
-
-
 def print_json(record: object) -> None:
     """Print JSON on standard output, and nothing else there."""
-    from latencykit.views.tables import json_pieces
+    from latencykit.views.tables import json_text
 
-    held: list[str] = []
-    for piece in json_pieces(record):
-        held.append(piece)
-        if len(held) == _PIECES:
-            click.echo("".join(held), nl=False)
-            held.clear()
-    click.echo("".join(held))
+    click.echo(json_text(record))
 
 
 def print_text(text: str, style: str = "table") -> None:

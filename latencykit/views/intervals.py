@@ -1,93 +1,61 @@
-"""The intervals of a log: records that are made when they are looked at, and their table."""
+"""The intervals of a log: their records, and their table."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from latencykit.core.quantiles import highest_supported_percentile, is_resolved
 from latencykit.units import format_count, format_duration, format_percentile
-from latencykit.views.series import IntervalRecord
 from latencykit.views.tables import Table, csv_unit
 from latencykit.views.values import PercentileRecord, Span, number
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
     from latencykit.core.histogram_log import IntervalSeries
-    from latencykit.views.series import SeriesRecord
-
-_AT_ONCE = 4096  # intervals whose records are made together
+    from latencykit.views.series import IntervalRecord, SeriesRecord
 
 
-def interval_records(series: IntervalSeries, confidence: float = 0.95) -> IntervalRecords:
+def interval_records(series: IntervalSeries, confidence: float = 0.95) -> list[IntervalRecord]:
     """Return one dictionary per interval: start, length, count, max and percentiles.
 
     ``supported_up_to`` is the highest percentile that the requests of the interval bound from
     above, and ``ranges`` has the bounds of those that its buckets do not resolve.
     """
-    return IntervalRecords(series, confidence)
-
-
-class IntervalRecords(Sequence[IntervalRecord]):
-    """What `interval_records` returns: made when it is looked at, for a day has many intervals."""
-
-    def __init__(self, series: IntervalSeries, confidence: float) -> None:
-        self._series = series
-        sizes, which = np.unique(series.count, return_inverse=True)
-        limits = [highest_supported_percentile(size, confidence) for size in sizes.tolist()]
-        self._limits = np.array(limits)[which.reshape(-1)]
-
-    def __len__(self) -> int:
-        return int(self._series.count.size)
-
-    def __iter__(self) -> Iterator[IntervalRecord]:
-        for first in range(0, len(self), _AT_ONCE):
-            yield from self[first : first + _AT_ONCE]
-
-    @overload
-    def __getitem__(self, which: int) -> IntervalRecord: ...
-    @overload
-    def __getitem__(self, which: slice) -> list[IntervalRecord]: ...
-    def __getitem__(self, which: int | slice) -> IntervalRecord | list[IntervalRecord]:
-        rows = np.atleast_1d(np.arange(len(self))[which])
-        series = self._series
-        names = [format_percentile(p) for p in series.percentiles]
-        percentiles = series.values[rows]
-        values = np.column_stack(
-            [series.max[rows], np.where(np.isfinite(percentiles), percentiles, np.nan)]
-        )
-        lows = series.lows[rows]
-        ranges: list[dict[str, Span]] = [{} for _ in values]
-        highs = np.where(series.beyond[rows], np.inf, values)
-        wide = ~is_resolved(lows, highs) & np.isfinite(values)
-        for row, column in zip(*np.nonzero(wide), strict=True):
-            low, high = number(lows[row, column]), number(highs[row, column])
-            ranges[row][("max", *names)[column]] = {"low": low, "high": high}
-        columns = (
-            *map(_numbers, (series.start[rows], series.length[rows])),
-            series.count[rows].tolist(),
-            zip(*map(_numbers, values.T), strict=True),
-            self._limits[rows].tolist(),
-            ranges,
-        )
-        records: list[IntervalRecord] = [
-            {
-                "start": start,
-                "length": length,
-                "count": count,
-                "max": largest,
-                "percentiles": dict(zip(names, row, strict=True)),
-                "supported_up_to": limit,
-                "ranges": known,
-            }
-            for start, length, count, (largest, *row), limit, known in zip(*columns, strict=True)
-        ]
-        return records if isinstance(which, slice) else records[0]
+    names = [format_percentile(p) for p in series.percentiles]
+    known = np.where(np.isfinite(series.values), series.values, np.nan)
+    values = np.column_stack([series.max, known])
+    ranges: list[dict[str, Span]] = [{} for _ in values]
+    highs = np.where(series.beyond, np.inf, values)
+    wide = ~is_resolved(series.lows, highs) & np.isfinite(values)
+    for row, column in zip(*np.nonzero(wide), strict=True):
+        low, high = number(series.lows[row, column]), number(highs[row, column])
+        ranges[row][("max", *names)[column]] = {"low": low, "high": high}
+    sizes, which = np.unique(series.count, return_inverse=True)
+    limits = [highest_supported_percentile(size, confidence) for size in sizes.tolist()]
+    columns = (
+        *map(_numbers, (series.start, series.length)),
+        series.count.tolist(),
+        zip(*map(_numbers, values.T), strict=True),
+        np.array(limits)[which.reshape(-1)].tolist(),
+        ranges,
+    )
+    return [
+        {
+            "start": start,
+            "length": length,
+            "count": count,
+            "max": largest,
+            "percentiles": dict(zip(names, row, strict=True)),
+            "supported_up_to": limit,
+            "ranges": spans,
+        }
+        for start, length, count, (largest, *row), limit, spans in zip(*columns, strict=True)
+    ]
 
 
 def _numbers(values: NDArray[np.float64]) -> list[float | int | None]:

@@ -161,7 +161,7 @@ class SeriesRecord(TypedDict):
     timeouts, averages, repeated counts."""
     run: RunRecord
     notes: list[str]
-    intervals: NotRequired[Sequence[IntervalRecord]]
+    intervals: NotRequired[list[IntervalRecord]]
 
 
 _ROWS, _SLOW_STEP, _EXACTLY = 20, 5e9, 1e-6  # times (ns) that no load keeps so exactly
