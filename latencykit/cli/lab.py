@@ -12,7 +12,6 @@ from pathlib import Path
 import click
 
 from latencykit._processes import own_command
-from latencykit._records import record
 from latencykit.cli.options import note
 from latencykit.errors import InvalidArgumentError, MissingPackageError
 
@@ -32,22 +31,11 @@ def command(folder: str, with_solutions: bool, no_launch: bool) -> None:
     latencykit lab
     latencykit lab my-desk --no-launch
     """
-    copied = copy_lessons(Path(folder), with_solutions)
-    note(f"{len(copied.written)} files copied, {len(copied.same)} were up to date")
-    for name in copied.kept:
-        note(f"kept {name}: it differs from this version's")
+    written, kept = copy_lessons(Path(folder), with_solutions)
+    note(f"{len(written)} files copied, {len(kept)} existing ones kept")
     click.echo(folder)
     if not no_launch:
         launch(Path(folder))
-
-
-@record()
-class Copied:
-    """Names of the files that were written, were there, or differ and so were kept."""
-
-    written: tuple[str, ...]
-    same: tuple[str, ...]
-    kept: tuple[str, ...]
 
 
 def lesson_files(with_solutions: bool = False) -> dict[str, Path]:
@@ -76,21 +64,19 @@ def lesson_files(with_solutions: bool = False) -> dict[str, Path]:
     return files
 
 
-def copy_lessons(folder: Path, with_solutions: bool = False) -> Copied:
-    """Copy the lessons and their data into a folder, made if need be; keep what is there."""
+def copy_lessons(folder: Path, with_solutions: bool = False) -> tuple[list[str], list[str]]:
+    """Copy the lessons into a folder, made if need be: names that were written, and were there."""
     from latencykit._files import whole
 
-    written, same, kept = list[str](), list[str](), list[str]()
+    written, kept = list[str](), list[str]()
     for name, source in lesson_files(with_solutions).items():
-        target, content = folder / name, _unanswered(name, source.read_bytes())
-        if target.exists():
-            (same if target.read_bytes() == content else kept).append(name)
-            continue
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with whole(target) as temporary:  # a part of a lesson would pass for a change
-            temporary.write_bytes(content)
-        written.append(name)
-    return Copied(tuple(written), tuple(same), tuple(kept))
+        target = folder / name
+        (kept if target.exists() else written).append(name)
+        if not target.exists():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with whole(target) as temporary:  # a part of a lesson would pass for a change
+                temporary.write_bytes(_unanswered(name, source.read_bytes()))
+    return written, kept
 
 
 _QUESTION = re.compile(r"\b(ask|draw_prediction)\(")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import weakref
 from typing import Any
 
 import anywidget
@@ -21,44 +20,6 @@ _UNLINKED = (
     "does not reach Python.</p>"
 )
 """Above the page, where it is shown in place of the widget."""
-
-
-class _Views:
-    """The linked views of some data: HTML, the model as text, and the bytes that it refers to."""
-
-    def __init__(self, data: object) -> None:
-        self.heading, self.body, self._model = page.explorer_parts(data)
-        self.buffers: list[bytes] = []
-        apart = [
-            {**entry, "packed": _apart(entry["packed"], self.buffers)}
-            if "packed" in entry
-            else entry
-            for entry in self._model["series"]
-        ]
-        explains = has_columns(as_series(data))
-        self.model = json.dumps({**self._model, "series": apart, "explains": explains})
-        self._bundle: tuple[dict[str, str], dict[str, object]] | None = None
-
-    def bundle(self, data: object) -> tuple[dict[str, str], dict[str, object]]:
-        """Return what a viewer without widgets shows, and its metadata."""
-        if self._bundle is None:
-            text = document.document("latencykit", self.heading + self.body, self._model)
-            self._bundle = document.bundle(data, text)
-        return self._bundle
-
-
-_cache: dict[tuple[Any, ...], _Views] = {}
-
-
-def _views(data: object) -> _Views:
-    """Return the views of some data; they are kept for as long as the data live."""
-    values = list(data.items()) if hasattr(data, "items") else [("", data)]
-    key = (hasattr(data, "items"), *((str(name), id(value)) for name, value in values))
-    if key not in _cache:
-        _cache[key] = _Views(data)
-        for _, value in values:
-            weakref.finalize(value, _cache.pop, key, None)
-    return _cache[key]
 
 
 def _apart(packed: dict[str, Any], buffers: list[bytes]) -> dict[str, object]:
@@ -86,14 +47,20 @@ class Explorer(anywidget.AnyWidget):
     ).tag(sync=True)
 
     def __init__(self, data: Any) -> None:
-        self._views = _views(data)
+        heading, body, model = page.explorer_parts(data)
+        buffers: list[bytes] = []
+        apart = [
+            {**entry, "packed": _apart(entry["packed"], buffers)} if "packed" in entry else entry
+            for entry in model["series"]
+        ]
+        explains = has_columns(as_series(data))
         super().__init__(
             _style=document.asset("page.css"),
-            _html=self._views.body + document.SPOKEN,
-            _model=self._views.model,
-            _buffers=self._views.buffers,
+            _html=body + document.SPOKEN,
+            _model=json.dumps({**model, "series": apart, "explains": explains}),
+            _buffers=buffers,
         )
-        self._data = data
+        self._data, self._page = data, (heading + body, model)
         self.on_msg(self._answer)
 
     def _answer(self, _: object, message: Any, __: object) -> None:
@@ -168,6 +135,7 @@ class Explorer(anywidget.AnyWidget):
         """Add what a viewer without widgets shows: the page in a frame, and in it a picture."""
         parent: Any = super()
         own, *metadata = parent._repr_mimebundle_(**options)
-        bundle, about = self._views.bundle(self._data)
+        text = document.document("latencykit", *self._page)
+        bundle, about = document.bundle(self._data, text)
         bundle = bundle | {"text/html": _UNLINKED + bundle["text/html"]}
         return own | bundle, (metadata[0] if metadata else {}) | about

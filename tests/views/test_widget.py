@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import gc
 import html
 import io
 import json
@@ -36,23 +35,6 @@ def test_the_selection_chooses_the_data(raw: lk.HistogramLog) -> None:
     both = lk.explore({"raw": raw, "again": raw})
     both.selection = (6.0, 14.0)
     assert set(both.selected) == {"raw", "again"}
-
-
-def test_a_second_widget_of_the_same_data_shares_its_views(raw: lk.HistogramLog) -> None:
-    data = raw.between(0, 12)
-    first = lk.explore(data)
-    second = lk.explore(data)
-    assert second._views is first._views
-    assert second._model == first._model
-    assert lk.explore(raw)._model != first._model
-    named = lk.explore({"a": data})
-    assert named._model != first._model
-    kept = len(widget._cache)
-    for one in (first, second, named):  # ipywidgets keeps open ones
-        one.close()
-    del data, one, first, second, named
-    gc.collect()
-    assert len(widget._cache) < kept
 
 
 def test_without_the_widget_package_the_error_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
