@@ -414,7 +414,7 @@ def load_curve(
     limits = for_all_series(slo)
     checks = tuple(
         tuple(
-            _throughout(row, check, limit.percentile)
+            _with_most(row, check, limit.percentile)
             for check, limit in zip(_checked(row, limits, confidence), limits.limits, strict=True)
         )
         for row in rows
@@ -497,30 +497,18 @@ def overload_text(row: LoadRow) -> str:
 _BLOCKS = 10
 
 
-def _throughout(row: LoadRow, check: SLORow, percentile: float | None) -> SLORow:
-    """Return the check, or a miss where a percentile is beyond its limit throughout the run.
+def _with_most(row: LoadRow, check: SLORow, percentile: float | None) -> SLORow:
+    """Return the check, or a miss where most of the requests that may queue are beyond the limit.
 
-    A queue that grows has no percentile, since none settles. But if in each tenth of the run more
-    than twice the requests that the limit allows exceed it, the load surely does not meet it. Where
-    counts do not show when, most of all requests must.
+    Counts do not show when, so that the interval of a growing queue's percentile has no end.
     """
-    parts = None if row.evidence is None else row.evidence.jackknife
-    if check.bounded != "unknown" or percentile is None or percentile == 100:
+    queued = row.evidence if isinstance(row.evidence, _Queued) else None
+    if check.bounded != "unknown" or not queued or percentile is None or not 50 < percentile < 100:
         return check
-    if isinstance(row.evidence, _Queued) and percentile > 50:
-        (slow,) = row.evidence.whole.percentile_rows([min(50.0, 2 * percentile - 100)])
-        if slow.bucket_low > check.limit:
-            reasons = why("most beyond")
-            return replace(check, low=slow.bucket_low, outcome="missed", reasons=reasons)
-    if parts is None or parts.bins < 2 * _BLOCKS:
+    (slow,) = queued.whole.percentile_rows([min(50.0, 2 * percentile - 100)])
+    if slow.bucket_low <= check.limit:
         return check
-    blocks = parts.blocks(_BLOCKS)
-    above = np.cumsum(blocks[:, ::-1], axis=1)[:, ::-1] / blocks.sum(axis=1, keepdims=True)
-    surely = (above > 2 * (1 - percentile / 100)).all(axis=0)
-    low = float(parts.value[surely][-1]) if surely.any() else 0.0
-    if low <= check.limit:
-        return check
-    return replace(check, low=low, outcome="missed", reasons=why("beyond throughout"))
+    return replace(check, low=slow.bucket_low, outcome="missed", reasons=why("most beyond"))
 
 
 def load_row(name: str, data: Any, confidence: float = 0.95) -> LoadRow:

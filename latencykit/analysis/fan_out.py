@@ -257,7 +257,7 @@ def _at(high: Floats, above: Floats, values: Floats) -> Floats:
 class SumRules:
     """How finely sums of latencies are binned."""
 
-    # of a grid that is chosen, and of one that is asked for: 16 MiB, 64 MiB for each call
+    # of the longest sum, and with one more for each call: 16 MiB, 64 MiB
     bins: int = 1 << 20
     max_bins: int = 1 << 22
     # in each bin: what a Fourier transform rounds
@@ -265,16 +265,6 @@ class SumRules:
 
 
 _SUM = SumRules()
-
-
-@record(eq=False)
-class Leg:
-    """One kind of call in a sequence: its buckets, and how often it is made."""
-
-    low: Floats
-    high: Floats
-    probabilities: Floats
-    times: int = 1
 
 
 @record(eq=False)
@@ -298,47 +288,32 @@ class SumBracket:
         return ends[0], ends[1]
 
 
-def sum_of(legs: Sequence[Leg], step: float | None = None) -> SumBracket:
+def sum_of(low: Floats, high: Floats, probabilities: Floats, times: int) -> SumBracket:
     """Return the distribution of the time that independent calls take one after another."""
-    if not legs or any(leg.times < 1 for leg in legs):
-        raise InvalidArgumentError("a sum needs at least one call, and each is made at least once")
-    longest = sum(leg.times * float(leg.high[leg.probabilities > 0].max()) for leg in legs)
-    calls = sum(leg.times for leg in legs)
+    longest = times * float(high[probabilities > 0].max())
+    if not math.isfinite(longest):
+        raise InvalidArgumentError("a sum needs finite values")
     # Powers of two: the bins of a longer sum are unions of those of a shorter one, and values that
     # are rounded up to them are never less.
-    width = 2.0 ** math.ceil(math.log2(longest / _SUM.bins or 1.0)) if step is None else float(step)
-    if not width > 0 or not np.isfinite(longest):
-        raise InvalidArgumentError(
-            f"a sum needs finite values and bins wider than nothing, not {width}"
-        )
-    bins = int(longest / width) + calls + 2
+    step = 2.0 ** math.ceil(math.log2(longest / _SUM.bins or 1.0))
+    bins = int(longest / step) + times + 2
     if bins > _SUM.max_bins:
         raise InputTooLargeError(
-            f"a step of {width:g} makes {bins:,} bins, and {_SUM.max_bins:,} is the limit; take a "
-            "wider step"
+            f"a sum of {times:,} calls takes {bins:,} bins, and {_SUM.max_bins:,} is the limit"
         )
     size = 1 << (bins - 1).bit_length()
-    return SumBracket(
-        width, _convolve(legs, width, size, up=False), _convolve(legs, width, size, up=True)
-    )
 
+    def summed(at: Floats) -> Floats:
+        """Probabilities of the sum when every value is rounded to a bin."""
+        binned = np.bincount(np.maximum(at, 0).astype(np.int64), probabilities, size)
+        total = np.fft.irfft(_power(np.fft.rfft(binned / binned.sum()), times), size)
+        total[total < _SUM.rounding] = 0.0
+        last = int(np.flatnonzero(total)[-1]) + 1
+        return np.asarray(total[:last] / total.sum())
 
-def _convolve(legs: Sequence[Leg], step: float, size: int, *, up: bool) -> Floats:
-    """Probabilities of the sum when every value is rounded to a bin."""
-    product: NDArray[np.complex128] | None = None
-    for leg in legs:
-        # A value at a bin must stay there, whatever rounding the division leaves.
-        at = np.ceil(leg.high / step - 1e-9) if up else np.floor(leg.low / step + 1e-9)
-        binned = np.bincount(
-            np.maximum(at, 0).astype(np.int64), leg.probabilities / leg.probabilities.sum(), size
-        )
-        part = _power(np.fft.rfft(binned, size), leg.times)
-        product = part if product is None else product * part
-    assert product is not None
-    total = np.fft.irfft(product, size)
-    total[total < _SUM.rounding] = 0.0
-    last = int(np.flatnonzero(total)[-1]) + 1
-    return np.asarray(total[:last] / total.sum())
+    # A value at a bin must stay there, whatever rounding the division leaves.
+    fast, slow = np.floor(low / step + 1e-9), np.ceil(high / step - 1e-9)
+    return SumBracket(step, summed(fast), summed(slow))
 
 
 def _power(base: NDArray[np.complex128], times: int) -> NDArray[np.complex128]:
@@ -1005,7 +980,7 @@ def sequential(data: Data, n: int) -> FanOut:
         )
     each = leaf.counts / leaf.count
     low, high = leaf.buckets.low(leaf.index), leaf.buckets.high(leaf.index)
-    sums = sum_of([Leg(low, high, each, n)])
+    sums = sum_of(low, high, each, n)
     index = np.flatnonzero(sums.slow)
     top = index * sums.step
     least, _ = sums.quantile(np.minimum(np.cumsum(sums.slow[index]), 1.0))

@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from latencykit._typing import Floats
     from latencykit.analysis.judge import RunVerdict
     from latencykit.core import Data
 
@@ -859,28 +858,6 @@ class SLO:
             if text := omission_text(data, counted):
                 rows = [_omitting(row, text) for row in rows]
         return SLOResult(rows)
-
-    def staircase(self) -> tuple[Floats, Floats]:
-        """Return the corners of the limits on percentiles, for drawing.
-
-        Returns
-        -------
-        percentile, limit : ndarray of float64, shape (2 × limits,)
-            From 0 on; each limit applies up to its percentile, the maximum's up to 100. Limits are
-            in nanoseconds, or bare.
-
-        Examples
-        --------
-        >>> percentile, limit = SLO.parse("p90=10ms, max=1s").staircase()
-        >>> percentile.tolist(), (limit / 1e6).tolist()
-        ([0.0, 90.0, 90.0, 100.0], [10.0, 10.0, 1000.0, 1000.0])
-        """
-        steps = sorted(
-            (item.percentile, item.limit) for item in self.limits if item.percentile is not None
-        )
-        ends = np.array([percentile for percentile, _ in steps], np.float64)
-        corners = np.repeat(np.concatenate(([0.0], ends)), 2)[1:-1]
-        return corners, np.repeat(np.array([limit for _, limit in steps], np.float64), 2)
 
     def __str__(self) -> str:
         return ", ".join(map(str, self.limits))

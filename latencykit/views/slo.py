@@ -72,7 +72,6 @@ SENTENCES = {
     "bins needed": "{blocks} time bins are needed to be sure",
     "requests needed": "{number} are needed to be sure",
     "most beyond": "most requests took longer than the limit",
-    "beyond throughout": "beyond the limit throughout the run",
     "parts beyond": "{parts} of {of} parts of the run {parts:are} beyond the limit",
     "only parts beyond": "only {parts} of {of} parts of the run {parts:are} beyond the limit",
     "parts differ": "the parts of the run differ: a longer run may exceed the limit",

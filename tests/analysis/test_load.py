@@ -100,3 +100,15 @@ def test_refuses_what_cannot_be_answered() -> None:
     ):
         with pytest.raises(InvalidArgumentError):
             wrong()
+
+
+def test_a_run_misses_by_the_first_limit_that_it_misses() -> None:
+    runs = {
+        rate: lk.Histogram.of(np.full(2000, 1e9 / (1000 - int(rate)))) for rate in ("500", "990")
+    }
+    curve = lk.load_curve(runs, "p50=1s, p99=20ms")
+    assert curve.verdict("500") == ("met", "")
+    outcome, reason = curve.verdict("990")
+    assert (outcome, reason) == ("missed", curve.checks[1][1].reason)
+    assert reason
+    assert [curve.decided(name)[0] for name in ("500", "990")] == ["met", "missed"]

@@ -299,13 +299,6 @@ def test_a_coarse_clock_decides_nothing_between_its_ticks(tick: float) -> None:
     assert "unknown" in [row for _, row in judged]
 
 
-def test_staircase() -> None:
-    percentile, limit = SLO.parse("max=1s, 99=20ms, p50=2ms, mean=1ms, failed=1%").staircase()
-    assert percentile.tolist() == [0, 50, 50, 99, 99, 100]
-    assert (limit / MS).tolist() == [2, 2, 20, 20, 1000, 1000]
-    assert SLO.parse("mean=1ms").staircase()[0].size == 0
-
-
 @pytest.mark.filterwarnings("error")
 def test_reported_percentiles_of_one_value_show_no_clock(run, tmp_path):
     path = tmp_path / "out.txt"
@@ -379,3 +372,12 @@ def test_every_reason_has_its_sentence_and_no_sentence_is_left_over():
     texts = "".join(path.read_text("utf-8") for path in package.rglob("*.py"))
     given = re.findall(r'\bwhy\(\s*"([^"]+)"', texts)
     assert {*given, "too close", "too different"} == {*SENTENCES}
+
+
+def test_a_stall_that_would_break_a_mean_makes_up_what_is_left() -> None:
+    """Who waits for a stall of d waits d / 2, and so many requests do as are sent meanwhile."""
+    start = np.arange(6000) * 10 * MS
+    run = lk.Samples(start=start, duration=np.full(6000, MS))
+    (row,) = SLO.parse("mean=2ms").check(run)
+    (stall,) = [reason.facts["stall"] for reason in row.reasons if reason.code == "stall breaks"]
+    assert (stall / 1e9) ** 2 / 2 / 60 == pytest.approx((2 * MS - row.value) / 1e9, rel=1e-2)
