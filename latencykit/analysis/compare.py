@@ -153,17 +153,23 @@ class Change:
         significant = small and (self.low > 0 or self.high < 0)
         return replace(self, p_value=p_value, significant=significant)
 
+    def cells(self, show: Callable[[float], str]) -> list[str]:
+        """Return its row in a table: statistic, base, new, change, interval, and `significance`."""
+        name = "max" if self.percentile == 100 else self.statistic
+        change = format_change(self.change)
+        return [name, *self.sides(show), change, self.interval_text, self.significance]
 
-def significance(row: Change) -> str:
-    """Return ``yes``, ``no``, ``in these runs``, or ``not judged`` without an interval."""
-    if row.significant:
-        return "yes"
-    if row.note or (row.low <= -1 and math.isinf(row.high)):
-        return "not judged"
-    if math.isnan(row.p_value):
-        unknown = math.isnan(row.tolerates)
-        return "not judged" if unknown else "in these runs" if row.tolerates > 0 else "no"
-    return "no"
+    @property
+    def significance(self) -> str:
+        """``yes``, ``no``, ``in these runs``, or ``not judged`` without an interval."""
+        if self.significant:
+            return "yes"
+        if self.note or (self.low <= -1 and math.isinf(self.high)):
+            return "not judged"
+        if math.isnan(self.p_value):
+            unknown = math.isnan(self.tolerates)
+            return "not judged" if unknown else "in these runs" if self.tolerates > 0 else "no"
+        return "no"
 
 
 @record(eq=False)
@@ -244,16 +250,7 @@ class Comparison(Value):
         ]
 
     def _repr_html_(self) -> str:
-        rows = [
-            (
-                "max" if row.percentile == 100 else row.statistic,
-                *row.sides(lambda value: format_value(value, self.unit)),
-                format_change(row.change),
-                row.interval_text,
-                significance(row),
-            )
-            for row in self.changes
-        ]
+        rows = [row.cells(lambda value: format_value(value, self.unit)) for row in self.changes]
         header = ("", "base", "new", "change", "interval", "changed")
         lines = [*self.reasons, *self.warnings]
         return listing_html(f"Comparison: {self.verdict}", header, rows, lines)

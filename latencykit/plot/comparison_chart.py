@@ -180,8 +180,6 @@ def _draw_change(ax: Axes, row: Change, labels: LineLabels, *, below: bool) -> N
 
 def _verdict(comparison: Comparison, rows: list[Change]) -> str:
     """Return the verdict with the change that is least in doubt, or the largest one judged."""
-    from latencykit.analysis.compare import significance
-
     judged = [row for row in rows if row.significant]
     if judged:
         row = max(
@@ -192,7 +190,7 @@ def _verdict(comparison: Comparison, rows: list[Change]) -> str:
         )
     else:
         known = [row for row in rows if not math.isnan(row.change)] or rows
-        shown = [row for row in known if significance(row) != "not judged"] or known
+        shown = [row for row in known if row.significance != "not judged"] or known
         row = max(shown, key=lambda row: abs(math.log1p(row.change)))
     interval = ""
     if row.low > -1 and not math.isinf(row.high):

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal, NotRequired, TypedDict, cast
 
 from latencykit._text import brief_list, esc, printable, prose
-from latencykit.analysis.compare import UNITLESS, significance
+from latencykit.analysis.compare import UNITLESS
 from latencykit.core.histogram import STANDARD_PERCENTILES
 from latencykit.errors import LatencyKitError
 from latencykit.units import format_change, format_share, format_value
@@ -179,19 +179,11 @@ def comparisons_text(
         alone = comparison.run_noise is None and comparison.basis == "requests"
         for row in changes:
             known = row.tolerates > 0 and math.isfinite(row.tolerates) and not row.note
-            tolerates = {"tolerates": format_share(row.tolerates) if known else ""}
-            base, new = row.sides(partial(show, unit=comparison.unit))
-            table.add(
-                {
-                    "statistic": "max" if row.percentile == 100 else row.statistic,
-                    "base": base,
-                    "new": new,
-                    "change": format_change(row.change),
-                    "interval": row.interval_text,
-                    "changed": significance(row),
-                    **(tolerates if alone else {}),
-                }
-            )
+            cells = row.cells(partial(show, unit=comparison.unit))
+            columns = dict(zip(_COLUMNS, cells, strict=True))
+            if alone:
+                columns["tolerates"] = format_share(row.tolerates) if known else ""
+            table.add(columns)
         head = [f"not alike: {comparison.unfair}"] if comparison.unfair else []
         head = [prose(text, style) for text in (*head, headline(comparison, out_unit))]
         if several:
@@ -210,6 +202,7 @@ def comparisons_text(
     return "\n\n".join([*texts, "\n".join(caveats)]).rstrip()
 
 
+_COLUMNS = ("statistic", "base", "new", "change", "interval", "changed")
 _BRIEFLY, _MANY = 4, 10
 """Further series of a text; statistics of which only the usual percentiles are shown."""
 
@@ -272,13 +265,7 @@ def _against(
     if isinstance(comparison, LatencyKitError):
         return f"<p>{name}: {esc(comparison)}</p>"
     rows = [
-        [
-            esc("max" if row.percentile == 100 else row.statistic),
-            *map(esc, row.sides(lambda value: format_value(value, comparison.unit))),
-            format_change(row.change),
-            row.interval_text,
-            significance(row),
-        ]
+        [esc(cell) for cell in row.cells(lambda value: format_value(value, comparison.unit))]
         for row in comparison.changes
     ]
     notes = [
