@@ -10,10 +10,12 @@ import pytest
 from click.testing import CliRunner
 
 import latencykit as lk
+from latencykit.analysis.slow_times import Incident, _with_rest
 from latencykit.analysis.timeouts import suspected_timeout
 from latencykit.cli import cli
 from latencykit.views.series import series_record
 from latencykit.views.summary import summary_text
+from tests.conftest import log_of_values
 
 
 def drift(evidence: Any) -> Any:
@@ -241,3 +243,12 @@ def test_a_doubt_stands_beside_the_modes_and_hides_nothing(tmp_path):
     *_, doubt, modes = summary_text([series_record("values", lk.read(path))]).splitlines()
     assert doubt == "the last line has no newline; its number may be incomplete"
     assert modes == "2 modes: 90 % around 1 ms, 10 % around 20 ms"
+
+
+def test_an_incident_of_a_log_takes_the_intervals_that_it_touches() -> None:
+    log = log_of_values([[k + 1.0] * 9 for k in range(8)])
+    found = _with_rest(Incident(3.5, 5.0, 9, 9), log)
+    rest = lk.merge([log[k] for k in (0, 1, 2, 6, 7)]).histogram()
+    values = {p: (value, without) for p, value, without in found.without}
+    for p in (50.0, 75.0, 99.0):
+        assert values[p] == (log.histogram().percentile(p), rest.percentile(p))

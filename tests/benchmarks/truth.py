@@ -1,11 +1,10 @@
 """How often confident statements are wrong: ``python -m tests.benchmarks.truth`` prints Markdown in some minutes.
 
 Worlds whose truth is known are drawn with fixed seeds, asked as a user would ask, and what was said
-is compared with the truth. ``--only coverage,pairs,changes,load,events,explain`` chooses
+is compared with the truth. ``--only coverage,changes,load,events,explain`` chooses
 tables, ``--quick`` takes few runs of short logs.
 
 * coverage: of the intervals that are given, how many hold the truth; and how many are given
-* pairs: two runs of one world compared: false alarms, and the power to see 20 %
 * changes: change points in series without a change, and with one
 * load: brackets of an M/M/1 queue's capacity
 * events: what coincides with stalls, see `tests.benchmarks.truth_events`
@@ -155,47 +154,6 @@ def coverage(quick: bool) -> str:
         rows.append([name, f"{duration:.0f} s", form, *parts])
     title = "Coverage of 95 % intervals in %, where both ends are given (and share of runs where they are)"
     return markdown(title, ["traffic", "length", "as", *NAMES], rows)
-
-
-# ---------------------------------------------------------------- pairs
-
-
-def pair(run: int, *, name: str, duration: float) -> list[bool]:
-    """Return what is said of one pair: alarm, verdict; and of a pair of which the new side is 20 % slower."""
-    rng = np.random.default_rng([run, 77, int(duration), list(WORLDS).index(name)])
-    base, new, slower = (
-        log_of(WORLDS[name], rng, duration, factor=factor) for factor in (1.0, 1.0, 1.2)
-    )
-    found = []
-    for other in (new, slower):
-        alone = lk.compare(base, other, also=["p50", "p99"])
-        known = lk.compare(base, other, run_noise=0.03)
-        found += [
-            bool(alone.failed(["p99 > +5%"])),
-            bool(alone.failed(["p50 > +5%"])),
-            known.verdict in ("better", "worse", "mixed"),
-        ]
-    return found
-
-
-def pairs(quick: bool) -> str:
-    """Return false alarms and power of comparisons of two runs."""
-    runs, rows = 20 if quick else 60, []
-    names = [name for name in WORLDS if "1,000" not in name]
-    for name in names:
-        found = np.array(in_parallel(partial(pair, name=name, duration=300.0), range(runs)))
-        rows.append([name, *(share(part, runs) for part in found.sum(axis=0))])
-    header = [
-        "traffic",
-        "p99 > +5%",
-        "p50 > +5%",
-        "verdict, noise 3 %",
-        "p99 > +5% at +20 %",
-        "p50 > +5% at +20 %",
-        "verdict at +20 %",
-    ]
-    title = f"Two runs of 300 s of one system, and of one that became 20 % slower: alarms in % of {runs}"
-    return markdown(title, header, rows)
 
 
 # ---------------------------------------------------------------- change points
@@ -354,7 +312,7 @@ def answers(name: str) -> Callable[[bool], str]:
 
 TABLES: dict[str, Callable[[bool], str]] = {
     **{name: answers(name) for name in ("check", "compare")},
-    "coverage": coverage, "pairs": pairs, "changes": changes, "load": load,
+    "coverage": coverage, "changes": changes, "load": load,
     "events": events, "explain": explain, "uncertainty": uncertainty,
 }  # fmt: skip
 

@@ -124,3 +124,17 @@ def test_files_of_several_series_without_a_total_say_so(run):
     path = next(path for path in path.glob("*/*") if len(lk.read_all(path)) > 1)
     status, _, err = run("summary", path, "--series", "total")
     assert (status, "has no series 'total'" in err, err.count("\n")) == (2, True, 1)
+
+
+def test_a_page_names_the_column_and_the_value_of_each_part(run, tmp_path):
+    path, page = tmp_path / "requests.csv", tmp_path / "x.html"
+    rows = (f"{5 * k},{1 + k % 7},h{k % 2}" for k in range(300))
+    path.write_text("\n".join(["start_ms,latency_ms,host", *rows, ""]))
+    for more, parts in (((), [None]), (("--by", "host"), [None, "h0", "h1"])):
+        assert run("-q", "report", path, *more, "-o", page)[0] == 0
+        text = page.read_text()
+        begin = text.index("id='model'>") + len("id='model'>")
+        model, _ = json.JSONDecoder().raw_decode(text, begin)
+        origins = [one["origin"] for one in model["series"]]
+        assert [one.get("by") for one in origins] == ["host" if more else None] * len(parts)
+        assert [one.get("part") for one in origins] == parts

@@ -43,3 +43,14 @@ def test_limits_are_points_at_the_share_that_they_allow(ax, raw):
 def test_a_summary_has_no_tail(ax):
     with pytest.raises(DataNotAvailableError, match="its tail is unknown"):
         plot.ccdf(lk.Summary({"mean": 1.0}), ax=ax)
+
+
+@pytest.mark.parametrize(
+    ("high", "censored", "mark"), [(20, 0, ["v"]), (400, 0, []), (20, 3, [">"])]
+)
+def test_a_mark_at_the_end_says_what_is_known_of_the_maximum(ax, high, censored, mark):
+    h = lk.Histogram.from_buckets(
+        [1, 19], [10, high], [50, 50], censored=censored, censored_at=20.0
+    )
+    plot.ccdf(h, ax=ax)
+    assert [line.get_marker() for line in ax.get_lines() if line.get_marker() in "v>"] == mark

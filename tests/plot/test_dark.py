@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 from matplotlib import pyplot as plt
-from matplotlib.colors import to_rgb
+from matplotlib.colors import to_rgb, to_rgba
 from matplotlib.text import Text
 
 import latencykit as lk
 from latencykit.core.events import Events
+from latencykit.plot.style import _LIGHT, BLUE, INK, lighten
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,3 +56,13 @@ def test_words_differ_from_their_ground(name: str, style: str) -> None:
             if text.get_visible() and text.get_text() and text.get_figure() is not None:
                 assert abs(np.mean(to_rgb(text.get_color())) - ground) > 0.25, text.get_text()
         plt.close(figure)
+
+
+def test_each_colour_of_an_artist_is_exchanged_by_itself() -> None:
+    with plt.style.context("dark_background"):
+        figure, ax = plt.subplots()
+        lines = ax.vlines([1, 2, 3], 0, 1, color=[INK, BLUE, "#123456"], alpha=0.5)
+        lighten(ax)
+        plt.close(figure)
+    light = [to_rgba(colour, 0.5) for colour in (_LIGHT[INK], _LIGHT[BLUE], "#123456")]
+    assert np.allclose(lines.get_color(), light)
