@@ -23,7 +23,7 @@ from pathlib import Path
 
 import click
 
-from tests.benchmarks import peers, samples_speed, scaling
+from tests.benchmarks import peers, samples_speed
 from tests.benchmarks.corpora import table_paths
 from tests.benchmarks.processes import Cost, measure, python
 
@@ -46,6 +46,10 @@ SECTIONS = (
 )
 
 READ = "import sys, latencykit as lk; log = lk.read(sys.argv[1])\n"
+SERIES_CODE = (
+    "from latencykit.core.histogram_log import interval_series\n"
+    "s = interval_series(log, [50, 99]); print(s.values.sum())\n"
+)
 TOTAL = "h = log.histogram(); print(h.count, h.percentile([50, 90, 99, 99.9, 99.99, 99.9999]))\n"
 PYPI = """
 import sys
@@ -67,7 +71,7 @@ SUM, SERIES = "latencykit, sum", "latencykit, sum and series"
 FLOOR = "pybase64 and isal"
 API = {
     SUM: READ + TOTAL,
-    SERIES: READ + scaling.SERIES + TOTAL,
+    SERIES: READ + SERIES_CODE + TOTAL,
     "PyPI hdrhistogram, sum": PYPI
     + "while reader.add_next_interval_histogram(total) is not None: pass\n",
     FLOOR: INFLATE,
@@ -340,8 +344,8 @@ def recorder(calls: int) -> None:
         print(f"| `{name}` | {taken:.0f} |")
 
 
-def growth(folder: Path, sizes: tuple[int, ...], sample_sizes: tuple[int, ...]) -> None:
-    """How cost grows with intervals, for every command, and with samples."""
+def growth(folder: Path, sizes: tuple[int, ...]) -> None:
+    """How cost grows with intervals, for every command."""
     print("\n### Growth: processor seconds and exponent\n")
     jobs = {**PRINTING, **WRITING}
     print(f"| intervals | {' | '.join(jobs)} |\n|--:|{'--:|' * len(jobs)}")
@@ -362,8 +366,7 @@ def growth(folder: Path, sizes: tuple[int, ...], sample_sizes: tuple[int, ...]) 
         for a, b, c in zip(start_up, less, more, strict=True)
     ]
     print(f"| exponent | {' | '.join(f'{one:.2f}' for one in exponents)} |")
-    print(f"\nThe first row, {low:,} intervals, is taken as start-up.\n")
-    print(scaling.table("samples", "ns", scaling.samples(folder, sample_sizes)), flush=True)
+    print(f"\nThe first row, {low:,} intervals, is taken as start-up.", flush=True)
 
 
 @click.command()
@@ -400,7 +403,6 @@ def main(*, quick: bool, only: str, folder: Path | None, rounds: int, corpora: s
             "growth": lambda: growth(
                 place,
                 (100, 1_000, 5_000) if quick else (100, 10_000, 100_000, 1_000_000),
-                (10**6, 10**7) if quick else (10**6, 10**7, 10**8, 10**9),
             ),
         }
         for name, section in sections.items():
