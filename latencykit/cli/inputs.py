@@ -13,7 +13,7 @@ from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from latencykit._limits import check_series, in_force
+from latencykit._limits import check_series
 from latencykit._records import record
 from latencykit._text import brief_list, without_secrets
 from latencykit.cli.options import note, progress
@@ -249,13 +249,12 @@ def read_each(
     )
     if spread:
         results = _read_elsewhere(given, paths, read, travels=ask is None)
-        _Several().add(sum(len(result.series) for result in results))
     else:
-        results, several = [], _Several()
+        results = []
         alone = f"reading {'standard input' if paths[0] == '-' else paths[0]}" if paths else ""
         with progress(alone) if len(paths) == 1 else counted_files() as count:
             for done, path in enumerate(paths, 1):
-                result = read(FileRange(path), before=several.add)
+                result = read(FileRange(path))
                 results.append(result if given.selection.lenient else checked(result))
                 if count is not None:
                     count(done, len(paths))
@@ -303,22 +302,6 @@ def counted_files() -> Iterator[Callable[[int, int], None]]:
 
     with progress(lambda: text):
         yield count
-
-
-class _Several:
-    """Notes once, and before the work that they take, that a command reads very many series."""
-
-    def __init__(self) -> None:
-        self._number = 0
-
-    def add(self, number: int) -> None:
-        """Count the series of another file."""
-        limit, before = in_force().series, self._number
-        self._number += number
-        if before <= limit < self._number:
-            note(
-                f"{self._number:,} series; --series and --tag select, latencykit merge adds them up"
-            )
 
 
 def merged_whole(given: Inputs) -> Any:

@@ -73,16 +73,14 @@ def read_part(
     *,
     key: Literal["label", "tag", "all"] = "label",
     shown: bool = False,
-    before: Callable[[int], None] | None = None,
     most: float = math.inf,
 ) -> PartResult:
     """Read a file or range and ask each of its series; an error is part of the result.
 
     The `key` of each series is its label, its tag (of a single series), or the same for all but
     aggregates. With `shown`, all series are for one chart or page, and more than it shows are
-    refused before their intervals are read. `before` learns the number of series before any of
-    them is asked. Behind a total, which has read all of the file, series after the first `most`
-    are `NotAsked`.
+    refused before their intervals are read. Behind a total, which has read all of the file, series
+    after the first `most` are `NotAsked`.
     """
     reports: list[str] = []
     is_part = place.end > 0
@@ -108,8 +106,6 @@ def read_part(
                 total, some = shown_parts(total, parts)
                 named = [(label, total), *some]
             check_series(sum(not data.run.aggregate for _, data in named))
-        if before is not None:
-            before(len(named))
         with reporting(reports.append):
             answers: list[tuple[str, object]] = []
             most = most if named and named[0][1].run.aggregate else math.inf

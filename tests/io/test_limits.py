@@ -143,27 +143,3 @@ def test_of_very_many_tags_a_chart_shows_the_total_and_the_first(run, tmp_path):
         assert "the first 7 of 9 series" in lk.report(lk.read(log)).html
     assert run("-q", "report", log, "-o", out, "--limit", "series=8", "--tag", "part-8")[0] == 2
     assert run("-q", "chart", log, "-o", out, "--limit", "series=8", "--tag", "part-8")[0] == 0
-
-
-def test_a_table_of_many_series_is_printed_with_a_hint_how_to_select(run, tmp_path):
-    log = tmp_path / "a.hlog"
-    line = LOG.read_text().splitlines()[-1]
-    log.write_text("".join(f"Tag=t{k},{line}\n" for k in range(9)))
-    status, out, err = run("summary", log, "--unit", "us", "--limit", "series=8", "--format", "csv")
-    assert (status, out.count("\nt")) == (0, 10)  # the total, then its parts
-    assert "10 series; --series and --tag select" in err
-
-
-def test_the_hint_how_to_select_comes_before_the_work(run, tmp_path, monkeypatch):
-    log = tmp_path / "a.hlog"
-    line = LOG.read_text().splitlines()[-1]
-    log.write_text("".join(f"Tag=t{k},{line}\n" for k in range(9)))
-
-    def fail(*_, **__):
-        raise lk.InvalidArgumentError("the first series")
-
-    monkeypatch.setattr("latencykit.views.series.series_record", fail)
-    status, _, err = run("summary", log, "--unit", "us", "--limit", "series=8")
-    hint, error = err.splitlines()
-    assert (status, error) == (2, "latencykit: the first series")
-    assert hint.startswith("10 series; --series and --tag select")
