@@ -15,7 +15,7 @@ from latencykit.errors import DataNotAvailableError, require
 from latencykit.plot.axes import fit_values
 from latencykit.plot.label_layout import EndLabels, LineLabels, head
 from latencykit.plot.series import slo_pairs
-from latencykit.plot.style import AMBER, BLUE, COLOURS, FEW, GREY, INK, current_axes, tidy
+from latencykit.plot.style import AMBER, BLUE, COLOURS, GREY, INK, current_axes, tidy
 from latencykit.plot.timeline_chart import foot_strip
 from latencykit.units import format_count, format_value, percentile_name
 
@@ -108,7 +108,7 @@ def load_curve(
         raise DataNotAvailableError(
             "no run has the percentiles asked for, so there is nothing to draw"
         )
-    pairs, stored = _tightest(curve), curve.rows[0].data.unit
+    pairs, stored = slo_pairs(curve.slo), curve.rows[0].data.unit
     drawn = np.concatenate([*lines.values(), [limit for _, limit in pairs]])
     fit_values(ax, drawn, stored, fixed=unit, log=log)
     rates = np.array([row.rate for row in curve.rows])
@@ -137,22 +137,6 @@ def load_curve(
     hollow = not all(_supported(row, p, confidence) for row in curve.rows for p in lines)
     head(ax, _finding(curve), _conditions(curve, hollow=hollow), title, subtitle)
     return ax
-
-
-def _tightest(curve: LoadCurve) -> list[tuple[float, float]]:
-    """Return the limits to draw: of many those that are missed first, or come closest to it."""
-
-    def urgency(pair: tuple[float, float]) -> tuple[float, float]:
-        p, limit = pair
-        known = [(row.rate, curve.percentiles(row, [p]).get(p, math.nan)) for row in curve.rows]
-        missed = [rate for rate, value in known if value > limit]
-        return min(missed, default=math.inf), min(
-            (limit / value for _, value in known if value > 0), default=math.inf
-        )
-
-    pairs = slo_pairs(curve.slo)
-    kept = set(sorted(pairs, key=urgency)[:FEW])
-    return [pair for pair in pairs if pair in kept]
 
 
 def _supported(row: LoadRow, p: float, confidence: float) -> bool:
@@ -280,18 +264,11 @@ def _finding(curve: LoadCurve) -> str:
     return f"About {_rounded(capacity.rate)} requests/s within the SLO: {bracket}"
 
 
-def _left_out(curve: LoadCurve) -> str:
-    """Which limits have lines, where not all have."""
-    limits, shown = len(slo_pairs(curve.slo)), len(_tightest(curve))
-    return f"lines: the {shown} tightest of {limits} percentile limits" if shown < limits else ""
-
-
 def _conditions(curve: LoadCurve, *, hollow: bool) -> str:
     lost = any(row.saturated for row in curve.rows)
     runs = [row.data.run for row in curve.rows]
     assumed = dict.fromkeys(run.unit for run in runs if run.unit_note is not None)
     parts = [
-        _left_out(curve),
         f"SLO {curve.slo}; limited by {curve.limited_by}" if curve.slo is not None else "",
         curve.capacity.reason if curve.capacity is not None else "",
         "bars: throughput achieved"
@@ -323,7 +300,7 @@ def sweep(
         Where to draw; the current axes by default.
     percentiles : sequence of float, optional
         One line each; the highest has bars for its intervals. By default the median and those that
-        the SLO limits; of more than four limits, those that are missed first are drawn.
+        the SLO limits.
     unit, title, subtitle
         As in `percentiles`.
 
@@ -352,12 +329,11 @@ def sweep(
         curve, rows=tuple(curve.rows[k] for k in kept), checks=tuple(curve.checks[k] for k in kept)
     )
     if percentiles is None:
-        percentiles = sorted({50.0, *(p for p, _ in _tightest(drawn) if p < 100)})
-    spec = _left_out(drawn) or data.slo
+        percentiles = sorted({50.0, *(p for p, _ in slo_pairs(drawn.slo) if p < 100)})
     order = "numbers: order of the runs; blue met, amber missed, grey undecided"
     load_curve(
         drawn, ax=ax, percentiles=percentiles, confidence=data.confidence, unit=unit,
-        title=title, subtitle=f"{spec} · {order}" if subtitle is None else subtitle,
+        title=title, subtitle=f"{data.slo} · {order}" if subtitle is None else subtitle,
     )  # fmt: skip
     # The numbers stand over each load, in the colour of the verdict, those of near loads below each
     # other; what is drawn makes room for them.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from matplotlib.colors import same_color
-from matplotlib.figure import Figure
 
 import latencykit as lk
 from latencykit import plot
@@ -181,21 +180,11 @@ def test_a_load_curve_takes_what_was_measured(ax):
         plot.load_curve({"500": lk.Summary({"mean": 1.0})}, ax=ax)
 
 
-def test_of_many_limits_a_load_chart_draws_those_that_are_missed_first():
-    rng = np.random.default_rng(2)
-    runs = {
-        str(rate): lk.Histogram.of(rng.lognormal(14, 0.5, 20_000) * rate).with_run(rate=rate)
-        for rate in (1.0, 2.0, 4.0)
-    }
-    base = runs["1.0"]
-    spec = {
-        p: base.percentile(p) * (1.5 if p == 97 else 3 + p / 20) for p in (50, 75, 90, 95, 97, 98)
-    }
-    ax = Figure().add_subplot()
-    lk.plot.load_curve(runs, slo=", ".join(f"{p}={v:.0f}ns" for p, v in spec.items()), ax=ax)
-    limits = {line.get_ydata()[0] for line in ax.lines if line.get_label() == "_slo"}
-    assert len(limits) == 4
-    assert round(spec[97]) in limits
-    assert round(spec[98]) not in limits
-    words = " ".join(words_of(ax.figure)).replace("\n", " ")
-    assert "lines: the 4 tightest of 6 percentile limits" in words
+def test_each_of_many_limits_has_its_line_and_its_name():
+    limits = {50: 3, 75: 4, 90: 5, 95: 6, 97: 7, 98: 8}
+    slo = ", ".join(f"{p}={limit}ms" for p, limit in limits.items())
+    figure = drawn(plot.load_curve, sweep(300, 600), slo=slo)
+    lines = [line.get_ydata()[0] for line in figure.axes[0].lines if line.get_label() == "_slo"]
+    assert lines == [limit * 1e6 for limit in limits.values()]
+    assert {f"SLO p{p} {limit} ms" for p, limit in limits.items()} <= set(words_of(figure))
+    assert_tidy(figure)
