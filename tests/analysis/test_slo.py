@@ -375,7 +375,7 @@ def test_every_reason_has_its_sentence_and_no_sentence_is_left_over():
 
 
 def test_a_stall_that_would_break_a_mean_makes_up_what_is_left() -> None:
-    """Who waits for a stall of d waits d / 2, and so many requests do as are sent meanwhile."""
+    """A stall of d makes rate × d requests wait, d / 2 each on average."""
     start = np.arange(6000) * 10 * MS
     run = lk.Samples(start=start, duration=np.full(6000, MS))
     (row,) = SLO.parse("mean=2ms").check(run)
