@@ -100,20 +100,6 @@ def test_equal_systems_alarm_in_at_most_five_percent(stall: bool) -> None:
 
 
 @pytest.mark.slow
-def test_pooled_requests_would_alarm_in_every_second() -> None:
-    rng, alarms = np.random.default_rng(4), 0
-    for _ in range(60):
-        sides = [
-            np.concatenate(
-                [np.exp(rng.normal(0, 0.03)) * rng.lognormal(0, 0.5, 4000) for _ in range(5)]
-            )
-            for _ in "ab"
-        ]
-        alarms += scipy.stats.mannwhitneyu(*sides).pvalue < 0.05
-    assert alarms / 60 > 0.3
-
-
-@pytest.mark.slow
 def test_power() -> None:
     rng = np.random.default_rng(5)
     found = [compare_runs(runs(rng, 5), runs(rng, 5, 1.10), NAMES).verdict for _ in range(100)]

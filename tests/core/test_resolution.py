@@ -300,21 +300,6 @@ def test_the_columns_are_those_that_the_tool_printed():
     assert "3.4–5.74 s" in summary_text([series_record("wrk", wrk(), [95, 99])])
 
 
-def test_records_of_intervals_are_alike_however_many_are_looked_at_together(monkeypatch):
-    from latencykit.views import intervals
-
-    parts = [np.random.default_rng(k).lognormal(14, 1, 30 * (k % 3)) for k in range(11)]
-    series = interval_series(log_of(parts, 2.0), [50.0, 90.0])
-    together = intervals.interval_records(series)[:]
-    monkeypatch.setattr(intervals, "_AT_ONCE", 3)
-    rows = intervals.interval_records(series)
-    assert list(rows) == together == [rows[k] for k in range(len(rows))]
-    assert rows[2:5] == together[2:5]
-    assert rows[-1] == together[-1]
-    with pytest.raises(IndexError):
-        rows[len(rows)]
-
-
 def test_intervals_of_wide_buckets_are_ranges():
     from latencykit.views.intervals import interval_records
 
