@@ -933,7 +933,14 @@ class _Scan:
             raise self.source.corrupt(None, seen, "an interval log", "is it one?")
         start = np.array(self.found.start, np.float64)
         length = np.array(self.found.length, np.float64)
-        self._end_times(start, length)
+        since = start - (self.times.base or 0.0)
+        perhaps = start.size and length[0] >= since[0] and length[-1] >= since[-1]
+        if (self.end_legend or perhaps) and end_column(since, length):
+            length -= since
+            self.notes.append(
+                "the second column contains end times (as HdrHistogram_c writes them); lengths "
+                "were taken from them"
+            )
         if self.kept_bytes <= KEEP:
             self.part.keep(self.blocks)
         first = self.times.first_start if self.times.first_start is not None else self.times.start
@@ -966,17 +973,6 @@ class _Scan:
             tag_code=np.array(self.found.tag, np.int64)[order], tag_names=self.tags.names,
             unit=unit, run=run, total=total,
         )  # fmt: skip
-
-    def _end_times(self, start: AnyArray, column: AnyArray) -> None:
-        """Turn a column of end times into lengths."""
-        since = start - (self.times.base or 0.0)
-        perhaps = start.size and column[0] >= since[0] and column[-1] >= since[-1]
-        if (self.end_legend or perhaps) and end_column(since, column):
-            column -= since
-            self.notes.append(
-                "the second column contains end times (as HdrHistogram_c writes them); lengths "
-                "were taken from them"
-            )
 
     def _run(self, epoch: float | None) -> tuple[Run, str]:
         text = "\n".join(self.comments)

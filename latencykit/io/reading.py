@@ -20,7 +20,7 @@ from latencykit._text import brief, did_you_mean, natural_key, option, printable
 from latencykit._typing import PathOrFrame
 from latencykit.core import is_samples, is_summary
 from latencykit.core.histogram_log import HistogramLog, relabelled
-from latencykit.core.run import TOTAL, Measure, Note, Run, series_named
+from latencykit.core.run import TOTAL, Measure, Note, series_named
 from latencykit.errors import (
     CorruptInputError,
     DataNotAvailableError,
@@ -305,12 +305,13 @@ def read_source(
     try:
         series = _parsed(chosen, source, options)
     finally:
-        if options.tally.unreported:
-            options.report(
-                f"skipped: {source.shown}: {options.tally.unreported:,} more corrupt lines"
-            )
+        if more := options.tally.total - options.tally.reported:
+            options.report(f"skipped: {source.shown}: {more:,} more corrupt lines")
     if not any(
-        not is_summary(data) or data.stats or data.reported_percentiles or _has_failures(data.run)
+        not is_summary(data)
+        or data.stats
+        or data.reported_percentiles
+        or any((data.run.failed, data.run.timeouts, data.run.dropped, data.run.unfinished))
         for data in series.values()
     ):
         counted = any(is_summary(data) and data.count == 0 for data in series.values())
@@ -389,10 +390,6 @@ class _Later:
             "_path": str(Path(self._path).absolute()) if Path(self._path).exists() else self._path,
             "_format": self._format.name if named is self._format else self._format,
         }
-
-
-def _has_failures(run: Run) -> bool:
-    return bool(run.failed or run.timeouts or run.dropped or run.unfinished)
 
 
 def _in_stated_unit(data: Data, unit: str) -> Data:
@@ -755,26 +752,17 @@ def unique_names(named: Sequence[tuple[str, str, Data]]) -> dict[str, Any]:
     if not named:
         raise InvalidArgumentError("none of the files has the series or tags asked for")
     count = Counter(name for _, name, _ in named)
-    prefixes = dict.fromkeys((path for path, _, _ in named), "")
-    depth = dict.fromkeys(prefixes, 1)
-    equal = list(prefixes) if len(count) < len(named) else []
-    while equal:
-        for path in equal:
-            prefixes[path] = str(PurePath(*PurePath(path).parts[-depth[path] :]))
-        often = Counter(prefixes.values())
-        equal = [
-            path
-            for path, prefix in prefixes.items()
-            if often[prefix] > 1 and depth[path] < len(PurePath(path).parts)
-        ]
-        for path in equal:
-            depth[path] += 1
+    tails: dict[str, list[str]] = {}  # of equal names: ends of each path, the shortest first
+    for path in dict.fromkeys(path for path, _, _ in named) if len(count) < len(named) else ():
+        parts = PurePath(path).parts
+        tails[path] = [str(PurePath(*parts[-k:])) for k in range(1, len(parts) + 1)]
+    often = Counter(tail for some in tails.values() for tail in some)
     result: dict[str, object] = {}
     for path, name, data in named:
         file, label = PurePath(path).name, name
         if count[name] > 1:
             rest = name.removeprefix(file) if name.startswith(file) else f":{name}"
-            label = prefixes[path] + rest
+            label = next((tail for tail in tails[path] if often[tail] == 1), path) + rest
         number, unique = 2, label
         while unique in result:
             unique, number = f"{label} ({number})", number + 1

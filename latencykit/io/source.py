@@ -52,24 +52,7 @@ class Tally:
     """Counts the skipped lines of a file; the first few are reported one by one."""
 
     def __init__(self) -> None:
-        self.total = self._reported = 0
-
-    @property
-    def remaining(self) -> int:
-        """The number of further lines to report one by one."""
-        return _FIRST - self._reported
-
-    def add(self, count: int = 1) -> bool:
-        """Count lines; True if the first of them is to be reported."""
-        reported = self.remaining > 0
-        self.total += count
-        self._reported += reported
-        return reported
-
-    @property
-    def unreported(self) -> int:
-        """The number of lines that were not reported one by one."""
-        return self.total - self._reported
+        self.total = self.reported = 0
 
     @property
     def note(self) -> str | None:
@@ -89,7 +72,7 @@ def refuse_rows(
     expected: str,
 ) -> None:
     """Raise for the first corrupt row; under ``lenient`` count all and report the first few."""
-    reported = rows[: options.tally.remaining] if options.lenient else rows[:1]
+    reported = rows[: _FIRST - options.tally.reported] if options.lenient else rows[:1]
     for line, text in locate(reported) if len(reported) else ():
         options.reject(
             source.corrupt(
@@ -439,7 +422,9 @@ class ReadOptions:
         """Raise `error`, or under `lenient` count its lines and report the first few."""
         if not self.lenient:
             raise error
-        if self.tally.add(count):
+        self.tally.total += count
+        if self.tally.reported < _FIRST:
+            self.tally.reported += 1
             self.report(
                 f"skipped: {CorruptInputError(error.path, error.line, error.seen, error.expected)}"
             )

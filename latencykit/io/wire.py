@@ -102,14 +102,15 @@ def decode(data: memoryview, schema: Schema, *, head: bool = False) -> dict[str,
     return message
 
 
-def delimited(data: memoryview, *, head: bool = False) -> Iterator[memoryview]:
-    """Yield messages, each after its length; the last one of a `head` is cut."""
+def delimited(data: memoryview, *, head: bool = False, fixed: bool = False) -> Iterator[memoryview]:
+    """Yield messages, each after its length, in four bytes if `fixed`; that of a `head` is cut."""
     at = 0
     while at < len(data):
-        size, begin = varint(data, at)
+        length = int.from_bytes(data[at : at + 4], "big"), at + 4
+        size, begin = length if fixed else varint(data, at)
         at = begin + size
         if at > len(data) and not head:
-            raise _cut(size, len(data) - begin)
+            raise _cut(size, max(len(data) - begin, 0))
         yield data[begin:at]
 
 
@@ -129,23 +130,8 @@ def messages(data: memoryview, schema: Schema, *, head: bool = False) -> Iterato
         else:
             yield message
             return
-    parts = _sized(data, head=head) if begin[:1] == b"\0" else delimited(data, head=head)
-    for part in parts:
+    for part in delimited(data, head=head, fixed=begin[:1] == b"\0"):
         yield decode(part, schema, head=head)
-
-
-def _sized(data: memoryview, *, head: bool) -> Iterator[memoryview]:
-    """Messages, each after a length of four bytes, as the collector's file exporter writes them."""
-    at = 0
-    while at < len(data):
-        size, begin = int.from_bytes(data[at : at + 4], "big"), at + 4
-        at = begin + size
-        if at > len(data) and not head:
-            raise InvalidArgumentError(
-                f"the last message is truncated: it has {max(len(data) - begin, 0):,} of "
-                f"{size:,} bytes"
-            )
-        yield data[begin:at]
 
 
 def follow(successor: NDArray[np.int64], first: int) -> NDArray[np.int64]:

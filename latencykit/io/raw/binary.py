@@ -288,24 +288,15 @@ def read_npz(source: Source, options: ReadOptions) -> dict[str, Data]:
     return _of_arrays(columns, source, options)
 
 
-def _check_units(columns: Mapping[str, Any], source: Source) -> None:
-    """Raise for times in units that have no length in seconds."""
-    for name, column in columns.items():
-        kind = column[:0].dtype
-        if kind.kind in "mM" and np.datetime_data(kind)[0] in _UNEQUAL[kind.kind]:
-            raise source.corrupt(
-                None,
-                f"column {name!r} is {kind}, which has no length in seconds",
-                "a unit of fixed length",
-                "write timedelta64[ns]",
-            )
-
-
 _UNEQUAL = {"m": ("generic", "Y", "M"), "M": ("generic",)}
 
 
 def _of_arrays(columns: Mapping[str, Any], source: Source, options: ReadOptions) -> dict[str, Data]:
-    _check_units(columns, source)
+    for name, column in columns.items():
+        kind = column[:0].dtype
+        if kind.kind in "mM" and np.datetime_data(kind)[0] in _UNEQUAL[kind.kind]:
+            seen = f"column {name!r} is {kind}, which has no length in seconds"
+            raise source.corrupt(None, seen, "a unit of fixed length", "write timedelta64[ns]")
     size = len(next(iter(columns.values())))
     if not size:
         raise source.corrupt(None, "the array is empty", "one value per request", "")

@@ -38,7 +38,7 @@ from latencykit.io.raw.outcomes import Reading, Style
 from latencykit.io.rows import line_chunks, unmatched_lines
 from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 from latencykit.io.text_reports import certain
-from latencykit.io.tools.log_lines import TRAEFIK
+from latencykit.io.tools.log_lines import SERVER_SIDE, TRAEFIK
 from latencykit.units import NANOSECONDS
 
 if TYPE_CHECKING:
@@ -59,7 +59,6 @@ _ROUNDED = 0.0021  # s; two times that are rounded apart
 _OWN = {"d": "us", "t": "s"}  # labels after Apache's own directives
 _UPSTREAM = re.compile(r"upstream|backend|connect|header|u[rch]t$", re.IGNORECASE)
 _SLOWEST_FAST = 100.0  # us; hardly any web server answers half of its requests faster
-_SERVER_SIDE = "measured by the server: excludes what requests waited before they arrived"
 
 
 @record()
@@ -372,7 +371,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
         corrected="none",
     )  # fmt: skip
     samples = build.samples_of(given, run, options, unit=build.base_unit(unit))[""]
-    return {"": samples.with_run(notes=samples.run.with_notes(_SERVER_SIDE).notes)}
+    return {"": samples.with_run(notes=samples.run.with_notes(SERVER_SIDE).notes)}
 
 
 _DETAILS = re.compile(
@@ -517,7 +516,7 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
     read = objects.read_lines if is_json else objects.read_pairs
     facts: dict[str, Any] = {"tool": server.tool, "measure": "service", "corrected": "none"}
     return {
-        name: data.with_run(**facts, notes=data.run.with_notes(_SERVER_SIDE).notes)
+        name: data.with_run(**facts, notes=data.run.with_notes(SERVER_SIDE).notes)
         for name, data in read(source, options, plan).items()
     }
 

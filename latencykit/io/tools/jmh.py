@@ -189,7 +189,9 @@ def of_rows(
             if ":" not in name:
                 options.report(f"{source.shown}: {name} has no score in a unit of time; left out")
             continue
-        label = _label(part[1] if part else name, _parameters(row))
+        given = {key[7:]: cell for key, cell in row.items() if key and key.startswith("Param: ")}
+        given = {key: cell for key, cell in given.items() if cell}
+        label = _label(part[1] if part else name, given)
         first = (label, row["Mode"])
         key = latest.get(first, first)
         if part is None and "samples" in results.get(key, {}):  # another one of that name
@@ -208,14 +210,6 @@ def of_rows(
     return {
         label if modes[label] == 1 else f"{label} ({mode})": _result(result, mode)
         for (label, mode), result in results.items()
-    }
-
-
-def _parameters(row: Mapping[str, Any]) -> dict[str, str]:
-    return {
-        name[7:]: value
-        for name, value in row.items()
-        if name and name.startswith("Param: ") and value
     }
 
 

@@ -30,7 +30,7 @@ from latencykit.io.text_reports import certain
 
 Groups = dict[str, int]
 
-_SERVER_SIDE = "measured by the server: excludes what requests waited before they arrived"
+SERVER_SIDE = "measured by the server: excludes what requests waited before they arrived"
 _SAMPLE = 400  # lines
 
 
@@ -80,7 +80,7 @@ class Log:
         facts: dict[str, Any] = {"tool": self.tool}
         if self.tool is not None:
             facts |= {"measure": "service", "corrected": "none"}
-            notes.append(_SERVER_SIDE)
+            notes.append(SERVER_SIDE)
         return {
             name: data.with_run(**facts, notes=data.run.with_notes(*self.notes, *notes).notes)
             for name, data in series.items()

@@ -42,9 +42,6 @@ def read_text(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
     """Read every block."""
     text = plain(source.text())
     parts = list(blocks(text, _BEGIN))
-    if not parts:
-        expected = "one per run"
-        raise source.corrupt(None, "it has no block of latencies", expected, "run the tool anew")
     line_at = line_numbers(text)
     for begin, end in parts:
         line, body = line_at(begin.start()), text[begin.end() : end]
