@@ -15,10 +15,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
-from latencykit.core.summary import Summary
-from latencykit.io.build import base_unit, of_all_requests, unanswered
+from latencykit.io.build import of_all_requests, unanswered
 from latencykit.io.source import Confidence, Data, Head, ReadOptions, Series, Source
 from latencykit.io.text_reports import plain
 from latencykit.units import NANOSECONDS
@@ -455,23 +453,13 @@ def _data(group: _Group, options: ReadOptions) -> Data:
             name: value * NANOSECONDS.get(unit or usual, 1) for name, (value, unit) in named.items()
         }
 
-    stats, percentiles = scaled(group.stats), dict(sorted(scaled(group.percentiles).items()))
-    percentiles.pop(0.0, None)
-    if 100.0 in percentiles:
-        stats["max"] = percentiles[100.0]
-    unit = base_unit(usual)
+    stats, percentiles = scaled(group.stats), scaled(group.percentiles)
+    failed, count = group.failed or 0, group.count
     if group.answered:
-        run = run.replace(failed=group.failed or 0)
-        if group.failed and not group.count:
+        run, failed = run.replace(failed=failed), 0
+        if run.failed and not count:
             return unanswered(run)
-    elif group.failed:
-        return of_all_requests(percentiles, group.count, group.failed, stats, run)
-    if group.count and len(percentiles) > 2:
-        return Histogram.from_percentiles(
-            list(percentiles), list(percentiles.values()), group.count, reported_stats=stats,
-            unit=unit, run=run,
-        )  # fmt: skip
-    return Summary(stats, percentiles, group.count or None, unit, run)
+    return of_all_requests(percentiles, count if failed else count or None, failed, stats, run)
 
 
 FORMATS = {
