@@ -25,7 +25,7 @@ from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
 from latencykit.core.summary import Summary
 from latencykit.errors import InvalidArgumentError
-from latencykit.io.build import data_from_points, unit_in
+from latencykit.io.build import base_unit, data_from_points, in_nanoseconds, nanoseconds_of, unit_in
 from latencykit.io.hlog import own_comment, own_facts, run_facts, stated_facts
 from latencykit.io.rows import CUT_LINE
 from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
@@ -147,7 +147,8 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
         supported=spectrum.supported,
         **spectrum.facts,
     )
-    v, n = np.asarray(spectrum.values), np.asarray(spectrum.counts, np.int64)
+    v, n = nanoseconds_of(spectrum.values, unit), np.asarray(spectrum.counts, np.int64)
+    stats = in_nanoseconds(spectrum.reported_stats, unit)
     if any((np.diff(column) < 0).any() for column in (v, n, spectrum.percentiles)):
         seen = "values, percentiles and counts do not all ascend"
         raise source.corrupt(None, seen, "rows in ascending order", "")
@@ -155,7 +156,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
         end = f"the rows end at p{spectrum.percentiles[-1]:.6g}: the slowest values are missing"
         run = run.replace(notes=(end,))
         levels = dict(zip(spectrum.percentiles, v.tolist(), strict=True))
-        return {"": data_from_points(levels, None, spectrum.reported_stats, run, unit)}
+        return {"": data_from_points(levels, None, stats, run)}
     # A row that counts nothing new still ends the bucket of the next one that does.
     counts = np.diff(n, prepend=0)
     nonempty = counts > 0
@@ -164,21 +165,10 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     highs[-1] = v[-1]
     rows = (tuple(spectrum.percentiles), tuple(v.tolist())) if whole else ((), ())
     histogram = Histogram.from_buckets(
-        lows, highs, counts[nonempty], unit, run=run, reported_stats=spectrum.reported_stats,
+        lows, highs, counts[nonempty], base_unit(unit), run=run, reported_stats=stats,
         reported_percentiles=rows,
     )  # fmt: skip
-    if unit not in NANOSECONDS:
-        return {"": histogram}
-    histogram = histogram.to_unit("ns")  # without the noise of a decimal fraction of milliseconds
-    edges: Any = histogram.buckets
-    points, values = histogram.reported_percentiles
-    rounded = replace(
-        histogram,
-        buckets=type(edges)(np.round(edges.lows, 3), np.round(edges.highs, 3)),
-        reported_stats={name: round(v, 3) for name, v in histogram.reported_stats.items()},
-        reported_percentiles=(points, tuple(round(value, 3) for value in values)),
-    )
-    return {"": rounded}
+    return {"": histogram}
 
 
 # ---------------------------------------------------------------- writing
