@@ -147,8 +147,13 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
         supported=spectrum.supported,
         **spectrum.facts,
     )
-    v, n = nanoseconds_of(spectrum.values, unit), np.asarray(spectrum.counts, np.int64)
-    stats = in_nanoseconds(spectrum.reported_stats, unit)
+    return {"": spectrum_data(spectrum, run, source)}
+
+
+def spectrum_data(spectrum: Spectrum, run: Run, source: Source) -> Histogram | Summary:
+    """Return the buckets between rows in the run's unit; percentiles where the last rows lack."""
+    v, n = nanoseconds_of(spectrum.values, run.unit), np.asarray(spectrum.counts, np.int64)
+    stats = in_nanoseconds(spectrum.reported_stats, run.unit)
     if any((np.diff(column) < 0).any() for column in (v, n, spectrum.percentiles)):
         seen = "values, percentiles and counts do not all ascend"
         raise source.corrupt(None, seen, "rows in ascending order", "")
@@ -156,7 +161,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
         end = f"the rows end at p{spectrum.percentiles[-1]:.6g}: the slowest values are missing"
         run = run.replace(notes=(end,))
         levels = dict(zip(spectrum.percentiles, v.tolist(), strict=True))
-        return {"": data_from_points(levels, None, stats, run)}
+        return data_from_points(levels, None, stats, run)
     # A row that counts nothing new still ends the bucket of the next one that does.
     counts = np.diff(n, prepend=0)
     nonempty = counts > 0
@@ -164,11 +169,10 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     lows, highs = np.concatenate(([whole * v[0]], v[:-1]))[nonempty], v[nonempty]
     highs[-1] = v[-1]
     rows = (tuple(spectrum.percentiles), tuple(v.tolist())) if whole else ((), ())
-    histogram = Histogram.from_buckets(
-        lows, highs, counts[nonempty], base_unit(unit), run=run, reported_stats=stats,
+    return Histogram.from_buckets(
+        lows, highs, counts[nonempty], base_unit(run.unit), run=run, reported_stats=stats,
         reported_percentiles=rows,
     )  # fmt: skip
-    return {"": histogram}
 
 
 # ---------------------------------------------------------------- writing

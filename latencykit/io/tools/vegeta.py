@@ -25,7 +25,7 @@ from latencykit.errors import InvalidArgumentError
 from latencykit.io import build, json_text
 from latencykit.io.declared import TIMED_OUT, TRUNCATED
 from latencykit.io.gob import columns_of_structs
-from latencykit.io.hgrm import parse_spectrum
+from latencykit.io.hgrm import parse_spectrum, spectrum_data
 from latencykit.io.raw import objects
 from latencykit.io.raw.columns import ColumnPlan, TimestampColumn
 from latencykit.io.rows import CUT_LINE, RowLayout, read_table
@@ -350,14 +350,9 @@ def read_hdrplot(source: Source, options: ReadOptions) -> dict[str, Data]:
     spectrum = parse_spectrum(lines, fail)
     if not spectrum.counts or not spectrum.counts[-1]:
         return {"": build.unanswered(_RUN)}
-    highs, cumulative = build.nanoseconds_of(spectrum.values, "ms"), np.asarray(spectrum.counts)
-    if (np.diff(highs) < 0).any() or (np.diff(cumulative) < 0).any():
-        seen = "values and counts do not both ascend"
-        raise part.corrupt(0, seen, "rows in ascending order", _ANEW)
-    stats = {"min": float(highs[0]), "max": float(highs[-1])}
+    spectrum.reported_stats = {"min": spectrum.values[0], "max": spectrum.values[-1]}
     run = _RUN.replace(unit="ms", unit_from="file").with_notes(*notes)
-    counts = np.diff(cumulative, prepend=0).tolist()
-    return {"": build.histogram_of_both({}, highs.tolist(), counts, stats, run)}
+    return {"": spectrum_data(spectrum, run, source)}
 
 
 FORMATS = {
