@@ -488,7 +488,6 @@ def _cells_of(text: str) -> dict[str, str]:
     return cells
 
 
-_STATS = "--summary-trend-stats 'med,max,p(90),p(99),p(99.9),count'"
 FORMATS = {
     "k6-summary": (sniff_json, read_json),
     "k6-csv": (starts_with("metric_name,timestamp,metric_value"), read_csv),

@@ -345,7 +345,6 @@ def read_page(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
     return _aggregate_first(series)
 
 
-_COMMAND = "locust --headless --csv NAME   # writes NAME"
 FORMATS = {
     "locust-csv": (sniff_stats, read_stats),
     "locust-history": (sniff_history, read_history),

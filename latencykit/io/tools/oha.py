@@ -102,7 +102,6 @@ _APART_JSON = replace(
     _JSON, points="latencyPercentilesSuccessful", buckets="responseTimeHistogramSuccessful",
     finish=lambda report, record: finish_json(replace(report, text="(2xx only)"), record),
 )  # fmt: skip
-_COMMAND = "oha -z 30s -q 200 --latency-correction --no-tui"
 FORMATS = {
     "oha-json": (
         has_json_keys(
