@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -74,7 +74,7 @@ class CoincidenceRules:
     min_share: float = 1e-3
     # places by which a gap of a surrogate may move
     max_gap_places: float = 6.0
-    # stalls, the longest, whose starts are compared with those of events
+    # stalls, the longest, in which a common lag is looked for
     max_near_stalls: int = 64
 
 
@@ -479,8 +479,10 @@ class _Targets:
             )
         return cls(left, right, weight, moved + moves[:, None])
 
-    def shares(self, limits: tuple[float, float], hit: Any) -> tuple[float, Floats]:
-        """The share that `hit` counts, and the same of the surrogates within the limits.
+    def shares(
+        self, limits: tuple[float, float], left: Floats, right: Floats
+    ) -> tuple[float, Floats]:
+        """The share that meets windows, and the same of the surrogates within the limits.
 
         Of surrogates that leave too little within them, the values of others stand in.
         """
@@ -488,13 +490,14 @@ class _Targets:
         number = inside @ self.weight
         length = self.end - self.begin
         total = float(self.weight.sum())
-        counted = (hit(self.moved, self.moved + length) * inside) @ self.weight
+        met = _overlap(left, right, self.moved, self.moved + length)
+        counted = (met * inside) @ self.weight
         share = np.where(number >= total / 2, counted / np.maximum(number, 1e-9), np.nan)
         known = share[np.isfinite(share)]
         share[~np.isfinite(share)] = np.resize(known if known.size else [1.0], share.size)[
             ~np.isfinite(share)
         ]
-        return float(hit(self.begin, self.end) @ self.weight) / total, share
+        return float(_overlap(left, right, self.begin, self.end) @ self.weight) / total, share
 
 
 def _effects(events: Events, run: SlowTimes) -> Floats:
@@ -510,45 +513,36 @@ def _looks_of(
 ) -> list[_Look]:
     """Statistics of a source, and what they are for surrogates of the slow times.
 
-    The share of stalls, and of slow requests, that overlap with an event; and how near stalls start
-    to the starts of events: at once, and after a common lag.
+    The share of stalls, and of slow requests, that overlap with an event; and of stalls that start
+    after a common lag.
     """
     looks: list[_Look] = []
     limits = min(0.0, float(events.start[0])), max(run.span, float(events.end.max()))
     for within in _effects(events, run).tolist():
         for kind, target in targets.items():
             reach = run.tolerance if kind == "stalls" else 0.0
-            left, right = hulls(events.start - reach, events.end + within + reach)
-            seen, shifted = target.shares(limits, lambda a, b: _overlap(left, right, a, b))  # noqa: B023
-            looks.append(_Look(source, kind, seen, shifted, within=within))
+            windows = hulls(events.start - reach, events.end + within + reach)
+            looks.append(_Look(source, kind, *target.shares(limits, *windows), within=within))
     slow, brief = targets.get("slow"), float(np.median(events.end - events.start))
     if slow is not None and isinstance(run.data, HistogramLog) and 0 < brief < 2 * run.tolerance:
         # What a brief stop delays is answered when it ends, and counted in that interval alone.
         at = np.unique(events.end)
-        ends = slow.shares(limits, lambda a, b: _overlap(at, at, a, b))
-        looks.append(_Look(source, "slow", *ends))
+        looks.append(_Look(source, "slow", *slow.shares(limits, at, at)))
     stalls = targets.get("stalls")
     if stalls is None or stalls.begin.size < RULES.min_events:
         return looks
-    if stalls.begin.size > RULES.max_near_stalls:  # the common lag looks at all pairs of stalls
-        chosen = np.sort(
-            np.argsort(stalls.begin - stalls.end, kind="stable")[: RULES.max_near_stalls]
-        )
-        stalls = _Targets(
-            stalls.begin[chosen], stalls.end[chosen], stalls.weight[chosen],
-            stalls.moved[:, chosen],
-        )  # fmt: skip
     starts = np.unique(events.start)
     width = run.tolerance * (2 if isinstance(run.data, HistogramLog) else 4)
     gap = float(np.median(np.diff(starts))) if starts.size > 1 else run.span
     farthest = min(RULES.max_lag_s, gap / 4, run.span / 20)
 
-    def at_once(begin: Floats, _: Floats) -> Floats:
-        return np.maximum(0.0, 1.0 - np.abs(_after(starts, begin)) / width)
-
-    looks.append(_Look(source, "start", *stalls.shares(limits, at_once)))
     if farthest > width:
-        value, lag = _common_lag(stalls, starts, limits, farthest, width)
+        # All pairs of stalls are looked at.
+        chosen = np.sort(
+            np.argsort(stalls.begin - stalls.end, kind="stable")[: RULES.max_near_stalls]
+        )
+        begins = np.concatenate([stalls.begin[None, chosen], stalls.moved[:, chosen]])
+        value, lag = _common_lag(begins, starts, limits, farthest, width)
         if np.isfinite(lag):
             looks.append(_Look(source, "lag", float(value[0]), value[1:], lag=lag))
     return looks
@@ -563,19 +557,18 @@ def _after(starts: Floats, begin: Floats) -> Floats:
 
 
 def _common_lag(
-    stalls: _Targets, starts: Floats, limits: tuple[float, float], farthest: float, width: float
+    begins: Floats, starts: Floats, limits: tuple[float, float], farthest: float, width: float
 ) -> tuple[Floats, float]:
     """The share of stalls with one lag behind events, and of surrogates; that lag, or NaN."""
-    begins = np.concatenate([stalls.begin[None], stalls.moved])
     inside = (begins >= limits[0]) & (begins <= limits[1])
     inside[0] = True
     lags = _after(starts, begins)
     lags = np.where(inside & (np.abs(lags) <= farthest), lags, np.nan)
     common = np.zeros(lags.shape)  # stalls whose lag is that of each stall, nearly
-    for k in range(stalls.begin.size):
+    for k in range(begins.shape[1]):
         near = np.nan_to_num(1.0 - np.abs(lags - lags[:, k : k + 1]) / width)
         common[:, k] = np.maximum(near, 0.0).sum(axis=1)
-    value = common.max(axis=1) / np.maximum(inside.sum(axis=1), stalls.begin.size / 2)
+    value = common.max(axis=1) / np.maximum(inside.sum(axis=1), begins.shape[1] / 2)
     lag = lags[0, int(np.argmax(common[0]))] if value[0] > 0 else np.nan
     if np.isfinite(lag):
         lag = np.nanmedian(lags[0][np.abs(lags[0] - lag) <= width])
@@ -598,7 +591,7 @@ def _result(run: SlowTimes, source: _Source, looks: Sequence[_Look], adjusted: F
     p = adjusted
     best = int(np.argmin(p))
     # Of looks that are as good, the one that moves and extends the events least.
-    order = {"stalls": 0, "start": 1, "slow": 2, "lag": 3}
+    order = {"stalls": 0, "slow": 1, "lag": 2}
     ties = [k for k in range(p.size) if p[k] <= p[best] * 1.0001]
     best = min(ties, key=lambda k: (order[looks[k].kind], looks[k].within))
     look = looks[best]
