@@ -112,3 +112,15 @@ def test_a_run_misses_by_the_first_limit_that_it_misses() -> None:
     assert (outcome, reason) == ("missed", curve.checks[1][1].reason)
     assert reason
     assert [curve.decided(name)[0] for name in ("500", "990")] == ["met", "missed"]
+
+
+@pytest.mark.parametrize(("rate", "saturated"), [(980, False), (1050, True)])
+def test_a_queue_that_grows_is_saturated_though_all_is_answered(
+    rate: float, saturated: bool
+) -> None:
+    """The last replies come after the last requests, so that as many are answered as were sent."""
+    rng, n = np.random.default_rng(9), 20_000
+    arrival, work = (np.cumsum(rng.exponential(mean, n)) for mean in (1 / rate, 1e-3))
+    done = work + np.maximum.accumulate(arrival - np.concatenate(([0.0], work[:-1])))
+    run = lk.Samples(start=arrival * 1e9, duration=(done - arrival) * 1e9)
+    assert [row.saturated for row in lk.load_curve({f"{rate}": run}).rows] == [saturated]
