@@ -14,7 +14,7 @@ from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.key_statistics import small_curve
 from latencykit.core.run import TOTAL
 from latencykit.core.summary import Summary
-from latencykit.plot.series import conditions, measured, requests_of, requests_together
+from latencykit.plot.series import chart_title, conditions
 from latencykit.units import (
     format_count,
     format_duration,
@@ -152,19 +152,8 @@ def _origin(
 
 
 def page_title(series: Sequence[PageSeries]) -> str:
-    """Return the names of the series and what was measured."""
-    names = [entry.name for entry in series]
-    parts = [entry.counted for entry in series]
-    if any(not part.run.aggregate for part in parts):  # of which an aggregate is the sum
-        parts = [part for part in parts if not part.run.aggregate]
-    if len(series) == 1:
-        count = requests_of(parts[0])
-        return " · ".join(filter(None, (names[0], measured(series[0].counted.run, count))))
-    listed = f"{len(parts)} series"
-    if len(names) <= 3:
-        listed = f"{', '.join(names[:-1])} and {names[-1]}"
-    total = requests_together([entry.counted for entry in series])
-    return f"{listed} · {total:,} requests" if total else listed
+    """Return the names of the series and what was measured, as a chart is headed."""
+    return chart_title({entry.name: entry.counted for entry in series}).replace("\\$", "$")
 
 
 def header_html(
