@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import latencykit as lk
-from latencykit.analysis.slo import SLO, passed
+from latencykit.analysis.slo import SLO, SLORow, passed, why
 from latencykit.core.run import Run
 from latencykit.core.summary import Summary
 from latencykit.errors import InvalidArgumentError
@@ -19,7 +19,7 @@ from latencykit.plot.series import slo_finding, slo_pairs
 from latencykit.simulate import Server, Stall, paced_loop
 from latencykit.views.page_results import checked_limits
 from latencykit.views.page_series import page_series
-from latencykit.views.slo import SENTENCES
+from latencykit.views.slo import SENTENCES, _interval, check_text, slo_texts
 
 MS = 1_000_000
 
@@ -381,3 +381,32 @@ def test_a_stall_that_would_break_a_mean_makes_up_what_is_left() -> None:
     (row,) = SLO.parse("mean=2ms").check(run)
     (stall,) = [reason.facts["stall"] for reason in row.reasons if reason.code == "stall breaks"]
     assert (stall / 1e9) ** 2 / 2 / 60 == pytest.approx((2 * MS - row.value) / 1e9, rel=1e-2)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "text"),
+    [
+        (4.0, 6.0, "4 ms to 6 ms"),
+        (4.0, math.inf, "from 4 ms"),
+        (-math.inf, 6.0, "up to 6 ms"),
+        (4.0, 4.0, "4 ms"),
+        (5.0, 5.0, ""),  # the value alone
+        (4.9, 5.1, ""),  # its bucket alone
+        (-math.inf, math.inf, ""),
+    ],
+)
+def test_an_interval_says_what_is_known_beside_the_value(
+    low: float, high: float, text: str
+) -> None:
+    row = SLORow("p99", 1e7, 5e6, low * 1e6, high * 1e6, "met", bucket_low=4.9e6, bucket_high=5.1e6)
+    assert _interval(row, *slo_texts(row)[2:]) == text
+
+
+def test_a_terminal_states_the_first_reasons_and_how_many_more_there_are() -> None:
+    texts = [f"reason {k}" for k in range(6)]
+    row = SLORow("p99", 1e7, 5e6, 4e6, 6e6, "met")
+    rows = {text: [replace(row, reasons=why("text", text=text))] for text in texts}
+    assert [text in check_text(rows) for text in texts] == [True] * 6
+    brief = check_text(rows, every=False)
+    assert brief.endswith("reason 3\nand 2 reasons more: --notes states all")
+    assert "more" not in check_text({text: rows[text] for text in texts[:4]}, every=False)
