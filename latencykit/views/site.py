@@ -9,10 +9,8 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 import zipfile
 from importlib import resources
-from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -62,14 +60,6 @@ RUNTIME = Runtime(
 _ENGINE = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm")
 _LIBRARY = "python_stdlib.zip"
 _SUFFIXES = {".py", ".js", ".css", ".csv", ".json", ".html"}
-_FLAGS = (
-    *("-target", "wasm32-wasi", "-std=c99", "-O3", "-ffp-contract=off"),
-    *("-fPIC", "-fvisibility=hidden"),
-)
-_LINKED = (
-    *("-shared", "--experimental-pic", "--no-entry"),
-    "--unresolved-symbols=import-dynamic",  # Pyodide has the C library
-)
 _UNUSED = {".pyi", ".pxd", ".h", ".hpp", ".c", ".f", ".a"}
 """Files of packages for type checkers and compilers."""
 
@@ -234,7 +224,7 @@ def _python(fetched: Mapping[str, bytes]) -> tuple[dict[str, bytes], set[str]]:
         for path in sorted(root.rglob("*"))
         if path.suffix in _SUFFIXES and "_lessons" not in path.parts
     }
-    start["latencykit.zip"] = files | kernel_for_page()
+    start["latencykit.zip"] = files
     archives = _compiled(start, later - first, fetched)
     packages = {
         name: entry | {"sha256": hashlib.sha256(archives[entry["file_name"]]).hexdigest()}
@@ -268,22 +258,6 @@ def _members(archive: bytes) -> dict[str, bytes]:
         }
         left_out = "numpy/f2py/__init__.py"  # "from numpy import *", as scipy has it, imports it
         return files | ({left_out: b""} if left_out in opened.namelist() else {})
-
-
-def kernel_for_page() -> dict[str, bytes]:
-    """Return the compiled loops for WebAssembly, by their name; nothing where zig is not there."""
-    source = Path(__file__).resolve().parents[1] / "core" / "kernel.c"
-    if find_spec("ziglang") is None or not source.is_file():
-        return {}
-    zig = [sys.executable, "-m", "ziglang"]
-    with TemporaryDirectory() as folder:
-        made, library = Path(folder, "kernel.o"), Path(folder, "kernel.so")
-        for words in (
-            ["cc", *_FLAGS, "-c", str(source), "-o", str(made)],
-            ["wasm-ld", *_LINKED, str(made), "-o", str(library)],
-        ):
-            subprocess.run([*zig, *words], check=True)  # noqa: S603
-        return {"latencykit/core/_kernel.so": library.read_bytes()}
 
 
 def _compiled(

@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 
 from latencykit.errors import LatencyKitError
-from latencykit.views.site import kernel_for_page, runtime_files
+from latencykit.views.site import runtime_files
 from tests.pyodide.test_samples import FILES, NATIVE, answer
 
 HERE, ROOT = Path(__file__).parent, Path(__file__).parents[2]
@@ -51,8 +51,6 @@ def main(arguments: list[str]) -> int:
             ],
             check=True,
         )
-        for name, content in kernel_for_page().items():
-            (place / "pure" / Path(name).name).write_bytes(content)
         answers = {name: answer(name) for name in FILES}
         (place / "pure" / NATIVE.name).write_text(json.dumps(answers), "utf-8")
         selected = [] if "-m" in arguments else ["-m", "not slow and not needs_tool"]
