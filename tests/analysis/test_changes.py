@@ -70,3 +70,14 @@ def test_refuses_what_cannot_be_answered() -> None:
         change_positions([1.0] * 20, alpha=0.001)
     with pytest.raises(InputTooLargeError):
         change_positions(np.zeros(6000))
+
+
+def test_runs_that_resemble_their_neighbours_show_no_change() -> None:
+    noise = np.random.default_rng(1).normal(size=160)
+    drift = noise.copy()
+    for k in range(1, drift.size):
+        drift[k] += 0.9 * drift[k - 1]
+    found = change_positions(100 + drift[100:])
+    assert (list(found), found.exchangeable) == ([], False)
+    assert "no change can be distinguished from drift" in found.note
+    assert change_positions(100 + noise[100:]).exchangeable
