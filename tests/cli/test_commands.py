@@ -322,52 +322,6 @@ def test_merge_refuses_what_must_not_be_added(run, tmp_path):
     assert not out.exists()
 
 
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        (["summary", "no-such-file.hlog"], "cannot be read"),
-        (["summary", "no-such-*.hlog"], "no file matches"),
-        (["summary", str(CTRLZ), "--percentiles", "101"], "not a valid percentile"),
-        (["summary", str(CTRLZ), "--percentiles", "abc"], "not a valid percentile"),
-        (["summary", str(CTRLZ), "--interval", "0s"], "longer than nothing"),
-        (["summary", str(CTRLZ), "--interval", "5 parsecs"], "not a valid duration"),
-        (["summary", str(CTRLZ), "--series", "nope"], "has no series"),
-        (["summary", str(TAGGED), "--tag", "nope"], "no line has the tag"),
-        (["summary", str(CTRLZ), "--format-in", "nope"], "is not a format"),
-        (["summary", str(CTRLZ), "--measure", "sideways"], "Invalid value"),
-        (["chart", str(CTRLZ), "-o", "x.bmp"], "charts are written as"),
-        (["chart", str(CTRLZ), "--size", "7"], "a size is"),
-        (
-            ["chart", str(CTRLZ), "--kind", "density", "--y", "linear"],
-            "--y is for --kind percentiles or timeline",
-        ),
-        (
-            ["chart", str(CTRLZ), "--kind", "timeline", "--confidence", "0.9"],
-            "--confidence is for --kind percentiles or ccdf or",
-        ),
-        (["chart", str(CTRLZ), "--term", "--slo", "99=1s"], "--slo is for pictures"),
-        (["chart", str(CTRLZ), "--nines", "3", "-o", "x.html"], "--nines is for pictures"),
-        (["chart", str(CTRLZ), "--runs", "--confidence", "0.9"], "--runs draws the range"),
-        (["convert", str(CTRLZ), "x.xyz"], "cannot write"),
-        (
-            ["merge", str(CTRLZ), "-o", "x.hlog", "--out-unit", "ms"],
-            "--out-unit does not apply to a log",
-        ),
-        (["report", str(CTRLZ), "-o", "x.html", "--out-unit", "ms"], "--out-unit is for pictures"),
-        (["convert", str(TAGGED), "x.hgrm"], "holds one series, not 2"),
-        (["nonsense"], "No such command"),
-    ],
-)
-def test_mistakes_get_one_clear_line_and_status_2(run, tmp_path, monkeypatch, words, says):
-    monkeypatch.chdir(tmp_path)
-    status, out, err = run("-q", *words)
-    assert status == 2
-    assert out == ""
-    assert says in err
-    assert "Traceback" not in err
-    assert list(tmp_path.iterdir()) == []
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "keys"),

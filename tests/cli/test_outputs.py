@@ -24,6 +24,7 @@ from tests.conftest import DATA
 
 LOG = DATA / "hlog/hdrhistogram-java-ctrlz-a/uncorrected.hlog"
 OTHER = DATA / "hlog/hdrhistogram-java-ctrlz-a/scheduled.hlog"
+TAGGED = DATA / "hlog/hdrhistogram-java-tags-basetime/log.hlog"
 
 WRITERS = {
     "chart.png": ("chart", LOG, "-o"),
@@ -431,6 +432,35 @@ def test_a_csv_of_counts_is_safe_to_look_at_and_to_open(run, tmp_path, strange, 
 @pytest.mark.parametrize(
     ("words", "says"),
     [
+        (["summary", "no-such-file.hlog"], "cannot be read"),
+        (["summary", "no-such-*.hlog"], "no file matches"),
+        (["summary", LOG, "--percentiles", "101"], "not a valid percentile"),
+        (["summary", LOG, "--percentiles", "abc"], "not a valid percentile"),
+        (["summary", LOG, "--interval", "0s"], "longer than nothing"),
+        (["summary", LOG, "--interval", "5 parsecs"], "not a valid duration"),
+        (["summary", LOG, "--series", "nope"], "has no series"),
+        (["summary", TAGGED, "--tag", "nope"], "no line has the tag"),
+        (["summary", LOG, "--format-in", "nope"], "is not a format"),
+        (["summary", LOG, "--measure", "sideways"], "Invalid value"),
+        (["chart", LOG, "--size", "7"], "a size is"),
+        (
+            ["chart", LOG, "--kind", "density", "--y", "linear"],
+            "--y is for --kind percentiles or timeline",
+        ),
+        (
+            ["chart", LOG, "--kind", "timeline", "--confidence", "0.9"],
+            "--confidence is for --kind percentiles or ccdf or",
+        ),
+        (["chart", LOG, "--term", "--slo", "99=1s"], "--slo is for pictures"),
+        (["chart", LOG, "--nines", "3", "-o", "x.html"], "--nines is for pictures"),
+        (["chart", LOG, "--runs", "--confidence", "0.9"], "--runs draws the range"),
+        (
+            ["merge", LOG, "-o", "x.hlog", "--out-unit", "ms"],
+            "--out-unit does not apply to a log",
+        ),
+        (["report", LOG, "-o", "x.html", "--out-unit", "ms"], "--out-unit is for pictures"),
+        (["convert", TAGGED, "x.hgrm"], "holds one series, not 2"),
+        (["nonsense"], "No such command"),
         (["chart"], "Missing argument 'FILES...'; see `latencykit chart --help`"),
         (["chart", LOG, "--kind", "x"], "'x' is not one of"),
         (["chart", LOG, "--fromat", "x"], "No such option"),
@@ -457,16 +487,8 @@ def test_a_wrong_command_is_one_line(run, tmp_path, monkeypatch, words, says):
     status, out, err = run(*words)
     assert (status, out) == (2, "")
     assert says in err.splitlines()[-1]
-    assert (
-        len(
-            [
-                line
-                for line in err.splitlines()
-                if not line.startswith("note") and "assuming" not in line
-            ]
-        )
-        == 1
-    )
+    lines = err.splitlines()
+    assert sum(not line.startswith("note") and "assuming" not in line for line in lines) == 1
     assert list(tmp_path.iterdir()) == []
 
 
