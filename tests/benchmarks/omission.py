@@ -162,6 +162,43 @@ def freezes(seeds: range) -> Iterator[Case]:
                 yield from _forms("frozen in part", part)
 
 
+def schedules(seeds: range) -> Iterator[Case]:
+    """Paced loops frozen once to four times, for any time at any moment; the same schedules sent on time, some until a stall."""
+    for seed in seeds:
+        for name in ("1 ms", "lognormal .3", "lognormal 1", "exponential"):
+            for number in (1, 2, 10, 50):
+                rng = seeded("schedule", name, number, seed)
+                rate = float(rng.choice([50, 100, 400]))
+                shortest = max(0.5, 6 * number / rate)
+                duration = float(np.exp(rng.uniform(np.log(max(30, 20 * shortest)), np.log(600))))
+                lengths = np.exp(
+                    rng.uniform(np.log(shortest), np.log(0.15 * duration), rng.integers(1, 5))
+                )
+                free = np.sort(rng.uniform(0, duration - lengths.sum(), lengths.size))
+                begin = free + np.cumsum(lengths) - lengths
+                frozen = simulate.Server(
+                    SERVICES[name],
+                    stalls=[simulate.Stall(*each) for each in zip(begin, lengths, strict=True)],
+                )
+                last = simulate.Server(
+                    SERVICES[name], stalls=[simulate.Stall(duration - lengths[0], lengths[0])]
+                )
+                fixed = simulate.fixed(rate, duration)
+                for row, samples in (
+                    ("frozen, schedule at random", simulate.paced_loop(frozen, rate, duration, connections=number)),
+                    ("open-loop twin, schedule at random", simulate.open_loop(frozen, fixed)),
+                    ("open-loop twin, sent until a stall", simulate.open_loop(last, fixed)),
+                ):  # fmt: skip
+                    bare = samples.with_run(**UNSTATED)
+                    for form, data in (
+                        ("samples", bare),
+                        ("log 0.1 s", bare.to_log("100ms")),
+                        ("log 1 s", bare.to_log("1s")),
+                    ):
+                        yield row, form, data, {}
+                        yield f"{row}, rate stated", form, data, {"rate": rate}
+
+
 def anything(seeds: range) -> Iterator[Case]:
     """Loops, rates, services, numbers and lengths of stalls and parts of the connections at random."""
     for seed in seeds:
@@ -188,6 +225,7 @@ GROUPS: tuple[Callable[[range], Iterator[Case]], ...] = (
     textbook,
     without_freeze,
     freezes,
+    schedules,
     anything,
     ordinary,
 )
@@ -351,11 +389,6 @@ def _constant(value: Any) -> Callable[..., Any]:
     return lambda *_, **__: value
 
 
-def _without(module: Any, name: str, change: Callable[[Any], Any]) -> tuple[Any, str, Any]:
-    original = getattr(module, name)
-    return module, name, lambda *given, **known: change(original(*given, **known))
-
-
 def mechanisms() -> dict[str, tuple[Any, str, Any]]:
     """What is turned off: a name of a module, and what takes its place."""
     flat = {
@@ -376,7 +409,7 @@ def mechanisms() -> dict[str, tuple[Any, str, Any]]:
         "warm-up": (stalls, "_warm_up", lambda until, answered, due, first, silence: ((), np.zeros(first.size, bool))),
         "lulls elsewhere": (records, "_lull", _constant(6.0)),
         "shuffled latencies": (records, "_shuffled_decades", _constant(6.0)),
-        "tail of a histogram": (records, "top_decades", _constant(6.0)),
+        "tail of a histogram": (records, "tail_decades", _constant(6.0)),
         "like one stall": (records, "_like_one_stall", _constant(False)),
         "stated rate": (records, "_stated_decades", _constant(())),
         "slow ones overlap": (omission, "_together", _constant(False)),
