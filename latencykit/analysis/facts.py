@@ -36,7 +36,8 @@ class FactRules:
     max_achieved: float = 0.98
     # these parts of what was not sent
     backlog: tuple[float, float] = (0.5, 1.5)
-    # sends whose pace is compared with the offered rate (Poisson's vary by a third), and of a run
+    # sends whose pace is compared with the offered rate (Poisson's vary by a third), and requests
+    # of a run that can show an overload
     sends: int = 10
     min_sends: int = 50
     # requests above the highest percentile of those that state no count
@@ -239,7 +240,7 @@ class Facts:
 
         The longest request shows it, or how late the requests were sent.
         """
-        if not self.offered or not self.duration or not self.count:
+        if not self.offered or not self.duration or self.count < FACTS.min_sends:
             return 0.0
         achieved = self.run.achieved or (self.count + self.run.failed) / self.duration
         backlog = (1 - achieved / self.offered) * self.duration

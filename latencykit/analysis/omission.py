@@ -276,7 +276,7 @@ def stalls_of(data: Samples | HistogramLog) -> Stalls:
 def _judged(facts: Facts) -> tuple[Stalls, StallRecord | None, Explained | None]:
     """What may be stalls, what they left behind, and how likely each explanation is."""
     stalls = stall_candidates(facts.data, facts.series, facts.trace)
-    if not facts.measured or not facts.count:
+    if not facts.measured or facts.count < BOUND.min_requests:
         return stalls, None, None
     left = stall_record(facts, stalls)
     return stalls, left, explain_stalls(left, facts.source, facts.connections) if left else None

@@ -72,27 +72,18 @@ def suspected_timeout(histogram: Histogram) -> tuple[float, int] | None:
     >>> suspected_timeout(h)
     (30.0, 20)
     """
-    scale, kept = NANOSECONDS.get(histogram.unit), np.flatnonzero(histogram.counts)
-    if (
-        scale is None
-        or histogram.censored
-        or histogram.run.timeout
-        or kept.size < TIMEOUT.min_distinct_values
-    ):
+    counted, scale = histogram.counted, NANOSECONDS.get(histogram.unit)
+    known = histogram.censored or histogram.run.timeout
+    if scale is None or known or counted.counts.size < TIMEOUT.min_distinct_values:
         return None
-    index, counts = histogram.index[kept], histogram.counts[kept]
+    low, high, counts = counted.low * scale / 1e9, counted.high * scale / 1e9, counted.counts
     greatest = histogram.max * scale / 1e9
-    last = float(histogram.buckets.low(index[-1:])[0]) * scale / 1e9
-    least = min(last, greatest)  # a reported maximum may lie within the bucket
+    least = min(float(low[-1]), greatest)  # a reported maximum may lie within the bucket
     round_times = _ROUND[
         (least <= _ROUND * TIMEOUT.late_ratio) & (greatest >= _ROUND * TIMEOUT.early_ratio)
     ]
     if not round_times.size:
         return None
-    low, high = (
-        histogram.buckets.low(index) * scale / 1e9,
-        histogram.buckets.high(index) * scale / 1e9,
-    )
     timeout, step = float(round_times[-1]), float(np.diff(low).min())
     begin = int(np.searchsorted(high, timeout * TIMEOUT.early_ratio))
     if (

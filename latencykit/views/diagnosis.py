@@ -12,7 +12,7 @@ import numpy as np
 from latencykit._records import record
 from latencykit._text import brief_list, esc, format_items, option, printable
 from latencykit.analysis.explanations import COMPLETE, EXPLANATIONS, OMISSION
-from latencykit.analysis.omission import VERDICT
+from latencykit.analysis.omission import BOUND, VERDICT
 from latencykit.core.consistency import contradiction
 from latencykit.core.histogram import Histogram
 from latencykit.core.quantiles import is_resolved, statistic_text
@@ -294,16 +294,15 @@ def _service_times(result: Diagnosis) -> tuple[str, ...]:
             "the percentiles estimate what users would have seen: compare them with no others",
         )
     texts = [f"{loop}; a schedule to compare with is missing"]
-    rows = () if bound is None else bound.percentiles
-    p, _, high = next((row for row in reversed(rows) if row[0] <= TEXT.percentile), (0.0, 0.0, 0.0))
-    if p:
-        texts.append(
-            f"users who arrive on their own{at} may see more: {percentile_name(p)} up to "
-            f"{format_duration(high)}, if slow requests were stalls of the server"
-        )
+    most = _most_text(result)
+    if most:
+        more = f": {most}, if slow requests were stalls of the server"
     else:
-        lacks = "" if rows else "; how much more, percentiles and the slowest request would show"
-        texts.append(f"users who arrive on their own{at} may see more{lacks}")
+        lacks = "percentiles and the slowest request would show"
+        if bound is not None:
+            lacks = f"{format_items(result.raw.count or 0, 'request')} cannot show"
+        more = f"; how much more, {lacks}"
+    texts.append(f"users who arrive on their own{at} may see more{more}")
     if len(result.detected_stalls):
         texts.append(_stall_text(result))
     elif result.explained and result.left and "clipped" not in result.findings:
@@ -315,6 +314,15 @@ def _service_times(result: Diagnosis) -> tuple[str, ...]:
         )
     texts.append("a server that these connections keep busy is another question: see load")
     return tuple(texts)
+
+
+def _most_text(result: Diagnosis) -> str:
+    """The most that the highest supported percentile up to p99 can be."""
+    rows = () if result.bound is None else result.bound.percentiles
+    for p, _, high in reversed(rows):
+        if p <= TEXT.percentile:
+            return f"{percentile_name(p)} up to {format_duration(high)}"
+    return ""
 
 
 def _how_sure(result: Diagnosis) -> str:
@@ -353,7 +361,14 @@ def _why_unknown(result: Diagnosis) -> str:
         return ""
     if not result.extent_known:
         return "how many requests there were, or how long the longest took, is not reported"
-    unknown = "whether the load generator waits for replies is not known"
+    count = result.raw.count
+    if count and count < BOUND.min_requests:
+        few = f"{format_items(count, 'request')} cannot show how the load generator treats a stall"
+        return f"the slowest request took {_slowest(result)}; {few}"
+    unknown, most = "whether the load generator waits for replies is not known", _most_text(result)
+    if result.bound and most:
+        others = format_items(result.bound.others, "request")
+        unknown += f": if it does, at most {others} {_were(result.bound.others)} not sent, {most}"
     if explained is not None:
         omission = explained.omission
         pairs = [("omission", omission)] + [
@@ -406,12 +421,16 @@ def advice_of(result: Diagnosis) -> str:
             if result.run.tool == "wrk"
             else "read the tool's uncorrected values instead"
         )
-    rate, number = option("rate"), option("connections")
+    if result.raw.count and result.raw.count < BOUND.min_requests:
+        return "measure for longer"
+    stated, rate, number = result.due > 0, option("rate"), option("connections")
     if result.timed is None:
-        return f"{rate} and {number}, or one row per request with its start, would decide it"
+        need = "" if stated and result.connections else f"{rate} and {number}, or "
+        return f"{need}one row per request with its start would decide it"
+    need = "" if stated else f"{rate}, or "
     return (
-        f"{rate}, or a record of when each request was due, would decide it; or freeze the server "
-        "for longer: latencykit ctrlz"
+        f"{need}a record of when each request was due would decide it; or freeze the server for "
+        "longer: latencykit ctrlz"
     )
 
 
