@@ -153,9 +153,9 @@ def explain_stalls(stalls: StallRecord, source: str, connections: int | None) ->
     k = int(np.argmax(omission - others + MODEL.tie_decades * np.log10(stalls.length)))
     total = {}
     for name, values in likelihood.items():
-        further = np.clip(
-            np.delete(values - omission, k), -MODEL.further_decades, MODEL.further_decades
-        )
+        # One stall whose requests are all there shows that the generator does not wait.
+        most = RECORD.max_decades if name == "recorded" else MODEL.further_decades
+        further = np.clip(np.delete(values - omission, k), -MODEL.further_decades, most)
         if name not in ("recorded", "isolated"):  # no likelier by repetition
             further = np.minimum(further, 0.0)
         total[name] = float(values[k] + further.sum())
@@ -202,7 +202,8 @@ def _predictions(
     back = np.abs(s.missing) <= rules.caught_up * np.maximum(s.due - s.sent, 1.0)
     never = np.where(back & s.timed, -rules.burst_decades, 0.0)
     later = np.where(~back & s.timed & ~s.ended, -rules.burst_decades, 0.0)  # or the run was over
-    delay = s.resumed / max(2 * s.interval + s.usual, TINY) - 1
+    interval = max(float(np.median(s.throughout)) / max(s.rate, TINY), TINY)  # of a connection
+    delay = s.resumed / max(2 * interval + s.usual, TINY) - 1
     promptly = -np.clip(delay / math.log(10), 0.0, rules.max_late_decades)
     generator = zero + (math.log10(rules.generator_unscheduled) if s.scheduled is False else 0.0)
     users = zero + (math.log10(rules.users_scheduled) if s.scheduled else 0.0)

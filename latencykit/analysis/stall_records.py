@@ -24,10 +24,12 @@ from latencykit.analysis.stalls import (
     THROUGHOUT,
     TINY,
     Trace,
+    alike_decades,
     beyond_tail,
     evenly_spread,
     hulls,
     in_groups,
+    rare_mode_decades,
     tail_decades,
 )
 
@@ -67,10 +69,9 @@ class RecordRules:
     # lengths of a stall within which a burst makes up for it, and moments that are looked at
     burst_lengths: float = 1.5
     burst_moments: int = 64
-    # requests due that show whether sends went on: all, in each quarter of the usual number
+    # requests due that show whether sends went on, and the share of them that were sent
     min_due: float = 20.0
     min_sent_share: float = 0.8
-    min_quarter_share: float = 0.6
     # windows elsewhere that show how much sends vary, and in how many parts a stall is counted
     min_windows: int = 8
     window_parts: int = 8
@@ -150,11 +151,6 @@ class StallRecord:
             if item.type in ("Floats", "Flags"):
                 value = np.broadcast_to(np.asarray(getattr(self, item.name)), np.shape(self.length))
                 object.__setattr__(self, item.name, value)
-
-    @property
-    def interval(self) -> float:
-        """Seconds between two sends of a connection."""
-        return max(float(np.median(self.throughout)) / max(self.rate, TINY), TINY)
 
     @property
     def waited(self) -> Floats:
@@ -249,14 +245,14 @@ def _of_trace(facts: Facts, trace: Trace, stalls: Stalls) -> StallRecord | None:
         at = np.linspace(b, min(b + RECORD.burst_lengths * d, max(limit, b)), RECORD.burst_moments)
         left = rate * (at - a) - sends(np.full(at.size, a), at + TINY)
         missing[k] = due[k] - sent[k] if ended[k] else left[np.argmin(np.abs(left))]
-        replies = trace.ending_within(
-            b - RECORD.edge * d - trace.grain, b + throughout[k] / max(rate, TINY)
-        )
+        window = (b - RECORD.edge * d - trace.grain, b + throughout[k] / max(rate, TINY))
+        first, last_one = np.searchsorted(trace.ends, window, "right").tolist()
+        replies = trace.by_end[first:last_one]
         replies = replies[trace.due[replies] < b - d / 2]
         if replies.size:
-            first = float(trace.end[replies].min())
-            following = trace.due[np.searchsorted(trace.due, first - trace.grain) :][:1]
-            resumed[k] = max(float(following.sum()) - first, 0.0) if following.size else 0.0
+            reply = float(trace.end[replies].min())
+            following = trace.due[np.searchsorted(trace.due, reply - trace.grain) :][:1]
+            resumed[k] = max(float(following.sum()) - reply, 0.0) if following.size else 0.0
     lull = np.zeros(length.size)
     for k, lasted in enumerate((stop - begin).tolist()):
         width = max(lasted, TINY) / RECORD.window_parts
@@ -273,13 +269,9 @@ def _of_trace(facts: Facts, trace: Trace, stalls: Stalls) -> StallRecord | None:
         or _keeps_a_schedule(trace, every, interval, 0.0)
     )
     tail = _silence_decades(trace, length, throughout, sent, lull)
-    edges = np.linspace(begin, stop, 4 + 1)
-    quarters = sends(edges[:-1], edges[1:])
-    even = (quarters >= RECORD.min_quarter_share * due / 4).all(axis=0)
-    even &= (due >= RECORD.min_due) & (sent >= RECORD.min_sent_share * due)
+    even = (due >= RECORD.min_due) & (sent >= RECORD.min_sent_share * due)
     total = due.sum()
-    pooled = (quarters.sum(axis=1) >= RECORD.min_quarter_share * total / 4).all()
-    pooled &= total >= RECORD.min_due and sent.sum() >= RECORD.min_sent_share * total
+    pooled = total >= RECORD.min_due and sent.sum() >= RECORD.min_sent_share * total
     even |= pooled & (sent >= due / 2) & (length.size > 2)
     as_slow = np.array(
         [
@@ -349,10 +341,12 @@ def _silence_decades(
     k = int(np.argmax(silences[:most] / np.maximum(silences[1 : most + 1], TINY))) + 1
     rest = silences[k:][::-1]
     single = beyond_tail(float(silences[k - 1]), k, rest, np.ones(rest.size))
-    if trace.slow.sum() > TAIL.max_slow * k and silences[0] < TAIL.clear_ratio * silences[k]:
-        single = min(single, TAIL.mode_decades)
     alone = throughout < RECORD.one_alone
-    tail[alone] = single
+    if trace.slow.sum() > TAIL.max_slow * k:
+        single = min(single, TAIL.mode_decades)
+    if alone.any():
+        number, ones = int(alone.sum()), length[alone]
+        tail[alone] = min(single, rare_mode_decades(ones.min(), ones.max(), number, trace.usual))
     took = np.sort(trace.took)[::-1]
     at = np.searchsorted(-took, -NEAR.near_share * length)
     work = np.append(0.0, np.cumsum(took))[at]
@@ -496,15 +490,15 @@ def _of_log(facts: Facts, series: IntervalSeries, stalls: Stalls) -> StallRecord
     ended = sent <= RECORD.sent_each * throughout + 1 + 2 * noise + LOG.rate_error * due
     ended &= end >= stop - 2 * interval
     histogram, number = facts.histogram, float(np.median(throughout))
+    usual = float(histogram.percentile(50)) / 1e9
     inside = float((throughout * length).sum())
     others = max(histogram.mean / 1e9 * facts.count - inside, 0.0)
     top = slowest_of(histogram)
     tail = top.decades
-    expected = min(at.size, TAIL.max_independent) * number + RECORD.one_alone
-    if (
-        number < RECORD.one_alone and top.near + top.part > expected
-    ):  # a mode of the service, not some stalls
-        tail = min(tail, TAIL.mode_decades)
+    if number < RECORD.one_alone:
+        tail = min(tail, rare_mode_decades(length.min(), length.max(), at.size, usual))
+        if top.near + top.part > min(at.size, TAIL.max_independent) + RECORD.one_alone:
+            tail = min(tail, TAIL.mode_decades)  # others as slow delayed nobody
     least = NEAR.near_share * length[:, None] * 1e9
     high = histogram.buckets.high(histogram.index)
     work = np.where(high > least, high * histogram.counts, 0.0).sum(axis=1) / 1e9
@@ -515,13 +509,15 @@ def _of_log(facts: Facts, series: IntervalSeries, stalls: Stalls) -> StallRecord
     tails[counts.asleep[at]] = RECORD.max_decades  # slow requests do not stop the logger
     rate = float(counts.due[0] / max(stalls.worst[0] / 1e9, TINY))
     several = max(1, math.ceil(RECORD.bin_requests / max(rate * interval, TINY)))
+    all_there = np.abs(throughout + partly - due) <= LOG.rate_error * due
+    all_there &= due >= RECORD.min_due
     regular = in_groups(count, several)[in_groups(~counts.quiet, several) == 0]
     slowest = float((throughout + partly).sum())
     return StallRecord(
         length, due, sent, rest, throughout, partly, np.clip(tails, 0.0, RECORD.max_decades),
-        float(histogram.percentile(50)) / 1e9, rate, facts.count,
+        usual, rate, facts.count,
         lull=lull, lack=np.minimum(lack, due),
-        even=evenly_spread(counts.above, counts.beside, counts.due, LOG.min_fifth)[at],
+        even=evenly_spread(counts.above, counts.beside, counts.due, LOG.min_fifth)[at] | all_there,
         ended=ended, noise=noise,
         last=max(top.near + top.part - slowest, 0.0) * length / total,
         listed=np.where(np.abs(rest) > LOG.max_rest * (due - sent), stalls.missing[at], 0.0),
@@ -543,7 +539,7 @@ class HistogramRules:
     # and how many were slow for a part of them
     max_part_share: float = 0.6
     # of the connections: as many were slow throughout a stall
-    near_number: tuple[float, float] = (0.85, 1.15)
+    near_number: tuple[float, float] = (0.9, 1.05)
     # of each connection: with fewer, a slow mode of 2 % is about as many requests,
     min_requests: float = 100.0
     # the likelier by that many decades for a tenth of them
@@ -552,12 +548,7 @@ class HistogramRules:
     max_tail_decades: float = 2.3
     # decades: as many as connections by chance; and as alike, at most
     match_decades: float = 1.0
-    max_alike_decades: float = 2.0
-    # part of the maximum within which requests are near it, and the closest that buckets show
-    spread: float = 0.25
-    min_spread: float = 0.002
-    # requests that count as independent for that
-    max_independent: float = 3.0
+    max_alike_decades: float = 1.0
     # of what waiting costs: it is not known better
     cost_error: float = 0.1
     lack_error: float = 0.02
@@ -579,6 +570,7 @@ def _of_histogram(facts: Facts) -> StallRecord | None:
         return None
     rules, histogram, number = HISTOGRAM, facts.histogram, facts.connections
     length = min(facts.longest, facts.duration or math.inf)
+    usual = float(histogram.percentile(50)) / 1e9
     top = slowest_of(histogram)
     near, part = max(top.near, 1.0), top.part
     stated, rate = facts.given_rate or facts.run.rate, facts.rate or 0.0
@@ -595,16 +587,16 @@ def _of_histogram(facts: Facts) -> StallRecord | None:
     short = math.log10(max(rules.min_requests * (number or near) / facts.count, 1.0))
     if number:
         low, high = rules.near_number
-        match = low * number <= throughout <= high * number + 1
+        match = low * number <= throughout <= high * number + 0.5
         if match and number > 1 and stalls == 1:
-            spread = rules.spread if math.isnan(top.spread) else max(top.spread, rules.min_spread)
-            closer = math.log10(max(rules.spread / spread, 1.0))
-            alike = (min(throughout, rules.max_independent) - 1) * closer
+            alike = (min(throughout, TAIL.max_independent) - 1) * alike_decades(top.spread)
             alike = min(alike, rules.max_alike_decades) + rules.match_decades
     else:
         match = facts.waits
     if not match or not few:
         tail = min(tail, TAIL.mode_decades)
+    if number and throughout < RECORD.one_alone:
+        tail = min(tail, rare_mode_decades(length * (1 - top.spread), length, near + part, usual))
     # A slow mode of many requests is likelier to be about as many.
     tail = max(min(tail, rules.max_tail_decades) + alike - rules.mode_decades * short, 0.0)
     even = rate > 0 and _like_one_stall(histogram, rate, length)
@@ -615,10 +607,9 @@ def _of_histogram(facts: Facts) -> StallRecord | None:
     one, sent = np.ones(1), min(throughout, due)
     return StallRecord(
         length * one, due * one, sent * one, (due - sent) * one, throughout * one,
-        part / stalls * one, tail * one, float(histogram.percentile(50)) / 1e9, rate,
-        facts.count, even=np.asarray(even), noise=one, slack=rules.lack_error * due * one,
-        timed=False, alike=alike, hidden=top.hidden / stalls,
-        sends_known=bool(stated and facts.duration),
+        part / stalls * one, tail * one, usual, rate, facts.count, even=np.asarray(even),
+        noise=one, slack=rules.lack_error * due * one, timed=False, alike=alike,
+        hidden=top.hidden / stalls, sends_known=bool(stated and facts.duration),
         stated=_stated_decades(facts, stated, stalls * max(due - throughout, 0.0)),
     )  # fmt: skip
 
@@ -658,7 +649,7 @@ class Slowest:
     near: float
     part: float
     decades: float  # by which they do not belong to the tail of all others
-    spread: float = 0.0  # between them, as a part of the maximum; nan where a bucket hides it
+    spread: float = 0.0  # between them, as a part of the maximum, as far as buckets show it
     hidden: float = 0.0  # others that may have taken a good part of it: their buckets are wide
 
 
@@ -694,7 +685,7 @@ def slowest_of(histogram: Histogram) -> Slowest:
         beyond = beyond_tail(least, k, high[body], counts[body])
     spread = 1 - least / top if near.any() else 0.0
     if near.any() and high[near][0] - low[near][0] > NEAR.max_hidden * top:
-        spread = math.nan
+        spread = TAIL.spread
     return Slowest(number, float(counts[part].sum()), beyond, spread, at_most)
 
 

@@ -322,18 +322,6 @@ class Trace:
         """Requests in the order of their replies."""
         return np.argsort(self.end, kind="stable")
 
-    def ending_within(self, begin: float, end: float) -> Ints:
-        """Return the requests answered in (begin, end], in the order of their replies."""
-        first, last = np.searchsorted(self.ends, (begin, end), "right").tolist()
-        return self.by_end[first:last]
-
-    def under_way(self, at: Floats, of: Flags | None = None) -> Ints:
-        """Return the number of requests (of those of a mask) under way right after each moment."""
-        both = (self.due, self.ends) if of is None else (self.due[of], np.sort(self.end[of]))
-        sent, answered = (np.searchsorted(times, at, "right") for times in both)
-        number: Ints = sent - answered
-        return number
-
 
 def constant_load(work: Floats, squares: Floats, length: Floats) -> bool:
     """Return whether a constant number of requests is in flight (Little's law): full speed.
@@ -456,7 +444,8 @@ def _gaps(trace: Trace) -> tuple[Floats, Floats, tuple[str, ...]]:
     end = trace.answers[at]
     begin = end - trace.silences[at]
     waited = np.searchsorted(trace.due, end, "left") - np.searchsorted(trace.ends, end, "left")
-    alone = bool((trace.under_way(trace.due) <= 1).all())
+    answered = np.searchsorted(trace.ends, trace.due, "right")
+    alone = bool((np.searchsorted(trace.due, trace.due, "right") - answered <= 1).all())
     # Not the last request, long after the others.
     kept = (waited > 1) | ((waited > 0) & ((end <= trace.span) | alone))
     # Of the requests under way when sends ended, some are slow by themselves: each of their replies
@@ -466,9 +455,9 @@ def _gaps(trace: Trace) -> tuple[Floats, Floats, tuple[str, ...]]:
     kept &= (begin <= trace.span) & ((inside >= limit) | (took <= 2 * (end - begin)))
     begin, end = begin[kept], end[kept]
     until = float(trace.due[~trace.slow][:1].sum())
-    answered = float(np.searchsorted(trace.answers, until))
+    replies = float(np.searchsorted(trace.answers, until))
     at_first = begin <= SLOW.min_mean_gaps / trace.rate
-    notes, warm = _warm_up(until, answered, trace.rate * until, at_first, end - begin)
+    notes, warm = _warm_up(until, replies, trace.rate * until, at_first, end - begin)
     return begin[~warm], end[~warm], notes
 
 
@@ -550,8 +539,6 @@ class LogStallRules:
     min_part_share: float = 0.1
     # of a part that was stopped: fewer could be slow independently
     min_part_requests: float = 50.0
-    # other intervals that show what is usual
-    min_others: int = 3
     # what a stall delayed is answered within that many times its length
     max_lengths: float = 4.0
     # a first interval whose own median is above that belongs to the warm-up
@@ -705,8 +692,9 @@ def _stalls_of_log(log: HistogramLog, series: IntervalSeries) -> Stalls:
     scan(log, fold)
     slower = fold.counts[:, order]
     # Of a longer time with slow requests all through, a stall has that part.
+    covered = _own_sums(rows.length, spans)
     longest_time = LOG.max_lengths * (spans.duration + spans.most(rows.length))
-    part = np.minimum(longest_time / np.maximum(_own_sums(rows.length, spans), TINY), 1.0)
+    part = np.minimum(longest_time / np.maximum(covered, TINY), 1.0)
     above = part * _own_sums(slower, spans)
     asleep = spans.sums(late) > 0
     hole = _holes(rows, ends, worst, slower[-1], above, asleep)
@@ -715,14 +703,26 @@ def _stalls_of_log(log: HistogramLog, series: IntervalSeries) -> Stalls:
     least = np.maximum(LOG.few_share * hole.due, LOG.hole_deviations * hole.noise)
     stopped = silent | (hole.dip >= np.maximum(least, LOG.min_core_requests))
     stopped |= asleep
-    even, beside, others = _spread(rows, spans, slower, above, part, stopped)
+    # Where a part of a server stopped, as many were delayed as fill the time evenly.
+    due = rows.rate * spans.duration
+    share = np.clip(above[HALF] / np.maximum(due / 2, TINY), 0.0, 1.0)
+    even = share >= np.clip(
+        LOG.min_part_requests / np.maximum(due, 1.0), LOG.min_part_share, LOG.even_share
+    )
+    even &= part == 1  # else slow throughout
+    even &= evenly_spread(above, np.zeros_like(above), share * due, LOG.min_fifth_requests)
+    others = np.ones(rows.start.size, np.bool_)  # their requests may be slow as well
+    others[_positions(spans.first[stopped | even], spans.last[stopped | even])] = False
+    usual_slow = slower[:, others].sum(axis=1)[:, None]
+    beside = usual_slow / max(float(rows.length[others].sum()), TINY) * part * covered
+    even &= evenly_spread(above, beside, share * due, LOG.min_fifth_requests)
 
     silence = np.where(silent | asleep, spans.duration, 0.0)
     slow = (rows.middle > LOG.warm_medians * rows.usual) | (rows.count == 0)
     lead = int(np.argmin(slow))
-    counted, due = (float(part[:lead].sum()) for part in (rows.count, rows.due))
+    counted, wanted = (float(part[:lead].sum()) for part in (rows.count, rows.due))
     until = float(rows.length[:lead].sum())
-    notes, warm = _warm_up(until, counted, due, spans.begin - rows.start[0] < until, silence)
+    notes, warm = _warm_up(until, counted, wanted, spans.begin - rows.start[0] < until, silence)
     kept_stalls = (stopped | even) & ~warm
     # What shares an interval with a stall may be another: its requests counted for the first.
     isolated = int((~stopped & ~even & ~warm & (spans.sums(~others) == 0)).sum())
@@ -731,7 +731,6 @@ def _stalls_of_log(log: HistogramLog, series: IntervalSeries) -> Stalls:
     short = np.minimum(hole.short, _own_sums(rows.lost, spans))  # a backlog may take longer
     certain = short >= LOG.missing_deviations * hole.noise
     missing = np.where(certain, np.clip(np.rint(short), 0, np.rint(hole.due)), 0)
-    share = np.clip(above[HALF] / np.maximum(rows.rate * spans.duration / 2, TINY), 0.0, 1.0)
     return Stalls(
         spans.begin[kept_stalls], spans.end[kept_stalls], worst[kept_stalls] * 1e9,
         missing[kept_stalls].astype(np.int64), np.where(stopped, 1.0, share)[kept_stalls], notes,
@@ -893,31 +892,6 @@ class _Spans:
         return _sums(values, self.first, self.last)
 
 
-def _spread(
-    rows: _Rows, spans: _Spans, slower: Ints, above: Floats, part: Floats, halted: Flags
-) -> tuple[Flags, Floats, Flags]:
-    """Mask of stalls that delayed requests evenly, what their intervals hold otherwise, and others.
-
-    A service that is slow at times delays none of its other requests.
-    """
-    covered, due = part * _own_sums(rows.length, spans), rows.rate * spans.duration
-    share = np.clip(above[HALF] / np.maximum(rows.rate * spans.duration / 2, TINY), 0.0, 1.0)
-    even = share >= np.clip(
-        LOG.min_part_requests / np.maximum(due, 1.0), LOG.min_part_share, LOG.even_share
-    )
-    even &= part == 1  # else slow throughout
-    even &= evenly_spread(above, np.zeros_like(above), share * due, LOG.min_fifth_requests)
-    others = np.ones(rows.start.size, np.bool_)  # their requests may be slow as well
-    found = halted | even
-    others[_positions(spans.first[found], spans.last[found])] = False
-    beside = np.zeros_like(above)
-    if others.sum() >= LOG.min_others:
-        usual_slow = slower[:, others].sum(axis=1)[:, None]
-        beside = usual_slow / max(float(rows.length[others].sum()), TINY) * covered
-    even &= evenly_spread(above, beside, share * due, LOG.min_fifth_requests)
-    return even, beside, others
-
-
 def evenly_spread(above: Floats, beside: Floats, due: Floats, least: float) -> Flags:
     """Return which stalls have latencies in each fifth of their length but the lowest.
 
@@ -1007,10 +981,12 @@ class TailRules:
     min_requests: int = 50
     # slow requests per long silence: more are a mode of the service
     max_slow: float = 6.0
-    # unless the longest silence is that many times the next one
-    clear_ratio: float = 50.0
-    # decades that remain where they are a mode
+    # decades that remain where they are a mode, and that each further one takes from a rare one
     mode_decades: float = 0.5
+    further_decades: float = 2.0
+    # part of the largest within which values are alike, and the closest that counts
+    spread: float = 0.25
+    min_spread: float = 0.002
     # longest silences among which the largest ratio is looked for
     silences: int = 8
     # other requests as long as a silence, where there are none
@@ -1041,6 +1017,24 @@ def beyond_tail(least: float, number: int, values: Floats, counts: Floats) -> fl
     k = min(number, TAIL.max_independent)
     ways = sum(math.log10((above - i) / (i + 1)) for i in range(k))
     return k * TAIL.constant_exponent * (math.log10(least) - math.log10(values[-1])) - ways
+
+
+def alike_decades(spread: float) -> float:
+    """Decades by which a value is unusual that lies so close to another, as a part of it."""
+    return math.log10(max(TAIL.spread / max(spread, TAIL.min_spread), 1.0))
+
+
+def rare_mode_decades(least: float, most: float, number: float, usual: float) -> float:
+    """Return the odds against a rare slow mode of the service that left several slow requests.
+
+    It is the rarer the farther it is from the usual latency, and the likelier, compared with
+    freezes of the server, the more requests it left that differ.
+    """
+    if number < 2:
+        return math.inf
+    far_off = TAIL.constant_exponent * math.log10(most / max(usual, TINY))
+    each = TAIL.further_decades - alike_decades(1 - least / most)
+    return max(far_off - each * (number - 1), 0.0)
 
 
 def tail_decades(least: float, number: int, values: Floats, counts: Floats | Ints) -> float:

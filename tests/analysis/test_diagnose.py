@@ -564,3 +564,66 @@ def test_how_unusual_it_is_that_requests_as_slow_overlap() -> None:
     one = np.ones(2)
     decades = _overlap_decades(104 * one, one, np.array([4.0, 1.0]), 10_000.0)
     assert decades.tolist() == [pytest.approx(-3 * math.log10(100 / 40_000) - 2), 0.0]
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 5, 10, 19])
+def test_few_requests_show_nothing(count: int) -> None:
+    """No explanation is weighed, whatever the form and whatever is stated."""
+    took = np.where(np.arange(count) == count // 2, 2e9, 1e6)
+    start = np.arange(count) * 1e8 + 2e9 * (np.arange(count) > count // 2)
+    samples = lk.Samples(start=start, duration=took)
+    for data in (samples, samples.to_log("1s"), samples.histogram()):
+        for stated in ({}, {"rate": 10, "connections": 1}):
+            found = lk.diagnose(data, **stated)
+            assert (found.verdict, found.explained, found.findings) == ("unknown", None, ())
+            assert "cannot show" in found.summary
+            assert found.advice == "measure for longer"
+
+
+def test_what_is_stated_is_not_asked_for() -> None:
+    lone = lk.Histogram.of([1e6] * 999 + [2e9])
+    assert "rate=" in lk.diagnose(lone).advice
+    assert "rate=" not in lk.diagnose(lone, rate=100, connections=1).advice
+
+
+def test_an_unknown_loop_has_a_bound() -> None:
+    """Slow requests that may have delayed others, or not: how much that is at most."""
+    start = np.arange(4000) * 2e6
+    took = np.where(np.arange(4000) % 400 == 7, 14e6, 5e4)
+    log = lk.Samples(start=start, duration=took).to_log("1s")
+    found = lk.diagnose(log)
+    assert found.verdict == "unknown"
+    assert found.bound is not None
+    assert f"at most {found.bound.others:,} requests were not sent, p99 up to" in found.summary
+
+
+def test_slow_requests_of_one_connection_that_differ_may_be_a_mode() -> None:
+    """Equal freezes are none; the farther from the usual latency, the less likely it is."""
+    rng = np.random.default_rng(3)
+
+    def verdicts(slow: list[float]) -> set[str]:
+        took = rng.gamma(8, 0.1e-3, 20_000)
+        took[[2500, 7500, 12_500, 17_500]] = slow
+        start = np.cumsum(np.maximum(took, 5e-3)) - np.maximum(took, 5e-3)
+        samples = lk.Samples(start=np.rint(start * 1e9), duration=np.rint(took * 1e9))
+        return {lk.diagnose(data).verdict for data in (samples, samples.to_log("100ms"))}
+
+    assert "omits" not in verdicts([0.16, 0.1, 0.2, 0.13])
+    assert verdicts([0.2, 0.2, 0.2, 0.2]) == {"omits"}
+    assert verdicts([16.0, 10.0, 20.0, 13.0]) == {"omits"}
+
+
+def test_as_many_slow_requests_as_connections_but_one_are_isolated() -> None:
+    """Of 8 connections 9 requests were equally slow, and none is missing at 200 per second."""
+    rng = np.random.default_rng(0)
+    latencies = np.append(rng.lognormal(14, 1, 5991), np.full(9, 2e9))
+    stated = {"rate": 200, "connections": 8, "duration": 30}
+    assert lk.diagnose(lk.Histogram.of(latencies), **stated).verdict != "omits"
+
+
+@pytest.mark.parametrize(("begin", "width"), [(20.0, "1s"), (20.0, "100ms"), (20.5, "100ms")])
+def test_one_stall_that_is_recorded_speaks_for_all(begin: float, width: str) -> None:
+    """The backlog after the last stall of an open loop looks like a stall of its own."""
+    server = Server(exponential("1ms"), stalls=[Stall(begin, 0.8)])
+    twin = bare(open_loop(server, fixed(400, begin + 0.8))).to_log(width)
+    assert lk.diagnose(twin).verdict == ("unknown" if width == "1s" else "clean")
