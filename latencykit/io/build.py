@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
 from bisect import bisect_left
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -14,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from latencykit._text import format_items, printable
 from latencykit._typing import Floats
-from latencykit.core.blocks import Block, MemoryPart, blocks_by_layout
+from latencykit.core.blocks import Block, MemoryPart
 from latencykit.core.buckets import EdgeBuckets
 from latencykit.core.columns import Cells, Columns, Words, coded, encoded
 from latencykit.core.histogram import Histogram
@@ -447,7 +446,7 @@ def unanswered(run: Run) -> Summary:
 
 
 # ------------------------------------------------------------
-# HdrHistogram payloads inside other outputs: one as a histogram, one an interval as a log.
+# HdrHistogram payloads and sketches inside other outputs.
 
 
 def histogram_of_sketch(buckets: SketchBuckets, tool: str, options: ReadOptions) -> Histogram:
@@ -462,41 +461,13 @@ def histogram_of_payload(
     text: str, unit: str, run: Run, source: Source, name: str, **known: Any
 ) -> Histogram:
     """Return the histogram in a base64 payload, in ns."""
-    with _intact(source, name):
+    try:
         payload: Any = open_payload(text.encode("ascii", "replace"))
         _, index, counts = decode_rows([payload])
+    except (PayloadError, RowError) as error:
+        seen = f"the histogram of {name} is corrupt ({error})"
+        raise source.corrupt(None, seen, "a whole payload", "run it again") from None
     return Histogram(payload.buckets.scaled(NANOSECONDS[unit]), index, counts, "ns", run, **known)
-
-
-def log_of_payloads(
-    texts: Sequence[str],
-    starts: ArrayLike,
-    lengths: ArrayLike,
-    unit: str,
-    run: Run,
-    source: Source,
-    name: str,
-) -> HistogramLog:
-    """Return one interval a payload; starts and lengths are seconds from the log's start."""
-    with _intact(source, name):
-        payloads: list[Any] = [open_payload(text.encode("ascii", "replace")) for text in texts]
-    blocks: list[Block] = []
-    row = 0
-    while row < len(payloads):
-        end = row + 1
-        while end < len(payloads) and payloads[end].layout.joins(payloads[row].layout):
-            end += 1
-        with _intact(source, name):
-            indptr, index, counts = decode_rows(payloads[row:end])
-        blocks += blocks_by_layout(
-            np.arange(row, end),
-            indptr,
-            index,
-            counts,
-            [payload.buckets for payload in payloads[row:end]],
-        )
-        row = end
-    return HistogramLog(starts, lengths, [MemoryPart(blocks)], run=run, factor=NANOSECONDS[unit])
 
 
 def log_of_counts(
@@ -521,16 +492,6 @@ def printed_rows(points: Mapping[float, float]) -> tuple[tuple[float, ...], tupl
     """Return percentiles and values as a histogram's `printed` takes them, extremes left out."""
     inner = {p: v for p, v in sorted(points.items()) if 0 < p < 100}
     return tuple(inner), tuple(inner.values())
-
-
-@contextlib.contextmanager
-def _intact(source: Source, name: str) -> Iterator[None]:
-    try:
-        yield
-    except (PayloadError, RowError) as error:
-        raise source.corrupt(
-            None, f"the histogram of {name} is corrupt ({error})", "a whole payload", "run it again"
-        ) from None
 
 
 def histograms_found(series: Mapping[str, Data], empty: int) -> dict[str, Data]:

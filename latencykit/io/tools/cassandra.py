@@ -16,10 +16,17 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import numpy as np
+
 from latencykit._text import printable
 from latencykit._typing import JSONObject
+from latencykit.core.blocks import MemoryPart
+from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.run import Run
+from latencykit.errors import PayloadError
+from latencykit.hdr.payload import Payloads, open_payload
 from latencykit.io import build, json_text
+from latencykit.io.hlog import blocks_of_payloads
 from latencykit.io.source import Data, ReadOptions, Series, Source
 from latencykit.io.text_reports import (
     durations,
@@ -216,7 +223,20 @@ def _latte_data(
     if len(payloads) > 1 and len(payloads) == len(samples):
         starts = [float(sample.get("time_s", 0.0)) for sample in samples]
         lengths = [float(sample.get("duration_s", 0.0)) for sample in samples]
-        return build.log_of_payloads(payloads, starts, lengths, "ns", run, source, name)
+
+        def refuse(_: int, reason: str) -> None:
+            seen = f"the histogram of {name} is corrupt ({reason})"
+            raise source.corrupt(None, seen, "a whole payload", "run it again")
+
+        try:
+            opened = Payloads.of(
+                [open_payload(text.encode("ascii", "replace")) for text in payloads]
+            )
+            blocks = list(blocks_of_payloads(np.arange(len(opened)), opened, refuse))
+        except PayloadError as error:
+            refuse(0, str(error))
+            raise
+        return HistogramLog(starts, lengths, [MemoryPart(blocks)], run=run)
 
     def bare(value: object) -> Any:
         return value["value"] if isinstance(value, dict) else value
