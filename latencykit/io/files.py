@@ -266,13 +266,6 @@ def _is_late(error: BaseException) -> bool:
     return isinstance(error, TimeoutError)
 
 
-def _hung_up(error: BaseException) -> bool:
-    """True if the connection was cut; a client's own class may keep only the system's number."""
-    cut = isinstance(error, (ConnectionResetError, ConnectionAbortedError, BrokenPipeError))
-    number = getattr(error, "errno", None)
-    return cut or number == errno.ECONNRESET or type(error).__name__ == "ServerDisconnectedError"
-
-
 @contextlib.contextmanager
 def opening(url: str) -> Iterator[None]:
     """Turn any error of a storage's client into one line that names the URL."""
@@ -316,7 +309,10 @@ def _fault(error: Exception) -> tuple[str, str, str]:
     status, name = getattr(error, "status", None), type(error).__name__
     if name == "ClientPayloadError":
         return "the server ended before the end of the file", "", "try again"
-    if _hung_up(error):
+    cut = isinstance(error, (ConnectionResetError, ConnectionAbortedError, BrokenPipeError))
+    # a client's own class may keep only the system's number
+    cut |= getattr(error, "errno", None) == errno.ECONNRESET
+    if cut or name == "ServerDisconnectedError":
         return "the server hung up before it answered", "", "try again"
     if name in ("NoCredentialsError", "CredentialRetrievalError"):
         names = "AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"

@@ -183,7 +183,7 @@ def table_chunks(
             yield replace(table, first=done)
         done += size
     if tail.strip(b"\0\r\n\t "):
-        last = _tail_frame(bytes(tail), layout)
+        last = _tail_frame(bytes(tail), source, layout)
         if last is None:
             notes.append(CUT_LINE)
             return
@@ -540,7 +540,7 @@ def row_texts(
         return _rows_in(lines, 1, layout.skip, layout.sep, layout.comment, rows)
 
 
-def _tail_frame(tail: bytes, layout: RowLayout) -> Table | None:
+def _tail_frame(tail: bytes, source: Source, layout: RowLayout) -> Table | None:
     """The last line, which has no line break, as a row; None where it is truncated."""
     text = tail.decode("utf-8", "replace")
     fields = (
@@ -550,22 +550,11 @@ def _tail_frame(tail: bytes, layout: RowLayout) -> Table | None:
         return None
     if len(fields) < len(layout.columns):
         return None
-    if (plain := _plain(tail, 0, layout)) is not None:
-        return plain
-    import pandas as pd
-
     try:
-        chunk = _csv(tail, 0, layout)
-    except (pd.errors.ParserError, pd.errors.EmptyDataError):
+        table, size = _parsed(_Piece(1, tail, 0), source, ReadOptions(), layout)
+    except CorruptInputError:
         return None
-    for name in layout.numbers:
-        values = pd.to_numeric(chunk[name], errors="coerce")
-        if (values.isna().any() and name not in layout.optional) or (
-            values.abs() > layout.largest.get(name, _LARGEST)
-        ).any():
-            return None
-        chunk[name] = values
-    return Table.of(chunk)
+    return table if size else None
 
 
 def line_chunks(source: Source, size: int = _BYTES) -> Iterator[tuple[int, bytes]]:

@@ -23,7 +23,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from latencykit._records import record
 from latencykit._text import format_items
@@ -363,7 +362,12 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
         return {}
     notes += [f"{format_items(others, 'line')} about something else left out"] if others else []
     duration, start, status = (np.concatenate(column) for column in zip(*parts, strict=True))
-    given: dict[str, object] = {"duration": duration, "start": start, "outcome": _outcomes(status)}
+    outcome = build.outcome_codes(
+        error=(status >= 500) | (status <= 0),
+        timeout=(status == 504) | (status == 408),
+        unfinished=status == 499,  # nginx: the client gave up
+    )
+    given: dict[str, object] = {"duration": duration, "start": start, "outcome": outcome}
     if options.columns:
         given["columns"] = build.further_columns(details) | {"status": status}
     run = Run(
@@ -400,15 +404,6 @@ def _details(lines: Sequence[bytes], chosen: _Line) -> pd.DataFrame:
         if sum(label in row for row in some) >= 0.5 * len(some) and label != chosen.label:
             frame.insert(len(frame.columns), label, [row.get(label) for row in named], True)
     return frame.dropna(axis=1, how="all")
-
-
-def _outcomes(status: Ints) -> NDArray[np.int8] | None:
-    """Outcomes by HTTP status: 504, 408 are timeouts; nginx's 499 means the client gave up."""
-    return build.outcome_codes(
-        error=(status >= 500) | (status <= 0),
-        timeout=(status == 504) | (status == 408),
-        unfinished=status == 499,
-    )
 
 
 def _nanoseconds_since_epoch(stamps: AnyArray) -> Ints:
