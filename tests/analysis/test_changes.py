@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from latencykit.analysis.change_points import change_positions
+from latencykit.analysis.change_points import _Search, change_positions
 from latencykit.errors import InputTooLargeError, InvalidArgumentError
 
 
@@ -81,3 +81,10 @@ def test_runs_that_resemble_their_neighbours_show_no_change() -> None:
     assert (list(found), found.exchangeable) == ([], False)
     assert "no change can be distinguished from drift" in found.note
     assert change_positions(100 + noise[100:]).exchangeable
+
+
+@pytest.mark.parametrize(("best", "p_value"), [(np.inf, 1 / 500), (-np.inf, 1.0)])
+def test_a_split_is_ranked_among_those_of_drifting_series(best: float, p_value: float) -> None:
+    residual = np.sort(np.random.default_rng(1).normal(size=40))
+    search = _Search(np.zeros((0, 0)), np.inf, 0.01, 499, 5)
+    assert search._of_drift(20, best, residual, 0.3, 0) == pytest.approx(p_value, rel=1e-9)
