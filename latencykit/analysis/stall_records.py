@@ -342,7 +342,7 @@ def _silence_decades(
     rest = silences[k:][::-1]
     single = beyond_tail(float(silences[k - 1]), k, rest, np.ones(rest.size))
     alone = throughout < RECORD.one_alone
-    if trace.slow.sum() > TAIL.max_slow * k:
+    if trace.slow.sum() > TAIL.max_slow * k and silences[0] < TAIL.clear_ratio * silences[k]:
         single = min(single, TAIL.mode_decades)
     if alone.any():
         number, ones = int(alone.sum()), length[alone]

@@ -981,6 +981,8 @@ class TailRules:
     min_requests: int = 50
     # slow requests per long silence: more are a mode of the service
     max_slow: float = 6.0
+    # unless the longest silence is that many times the next one
+    clear_ratio: float = 50.0
     # decades that remain where they are a mode, and that each further one takes from a rare one
     mode_decades: float = 0.5
     further_decades: float = 2.0

@@ -117,6 +117,15 @@ def test_stalls_of_several_lengths_are_found_in_every_form(service) -> None:
         assert (found.verdict, len(found.stalls)) == ("omits", 2), str(found)
 
 
+@pytest.mark.parametrize("connections", [1, 2])
+@pytest.mark.parametrize("service", [lognormal("1ms", 1.0), lognormal("3ms", 0.6)])
+def test_a_freeze_far_beyond_a_broad_service_is_not_a_mode_of_it(service, connections) -> None:
+    server = Server(service, stalls=[Stall(20, 5)])
+    waited = paced_loop(server, rate=400, duration=60, connections=connections)
+    found = lk.diagnose(bare(waited))
+    assert (found.verdict, found.sure) == ("omits", True)
+
+
 def test_the_sentences_of_the_textbook_freeze() -> None:
     server = Server("1ms", stalls=[Stall(100, 100)])
     found = lk.diagnose(paced_loop(server, 100, "300s", connections=1).to_log("1s"))
