@@ -47,6 +47,12 @@ NOTEBOOKS = "tests/notebooks/"
 WAITING = (NOTEBOOKS, "tests/ctrlz/", "tests/distributed/", "tests/book/", "tests/record/")
 QUICK = "not slow"  # what pyproject.toml selects unless `-m` says otherwise
 LOGS = sorted((DATA / "hlog").glob("*/*.hlog"))
+PEAK = """
+def peak():  # bytes; ru_maxrss begins with the peak of the process that started this one
+    lines = open("/proc/self/status").read().splitlines()
+    return 1024 * next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
+
+"""
 
 NOT_IN_A_PAGE = (
     "emscripten does not support processes",

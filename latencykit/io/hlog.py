@@ -321,8 +321,6 @@ SPAN = 124 * 1024
 """Bytes that are read at once while it is not known yet whether a log is large."""
 AHEAD = 4 * SPAN
 """The same of a large one."""
-AHEAD_BESIDE = 10 * SPAN
-"""The same where other threads read, too, and every call keeps them waiting."""
 THREADS_FROM = 4 << 20
 """Bytes of payloads that threads pay for."""
 AT_ONCE = 8 << 20
@@ -420,12 +418,12 @@ class HlogPart:
         def opened(span: _Span) -> tuple[list[T], _Span]:
             return work(list(self._opened(span))), span
 
-        for results, span in in_order(self._spans(rows, AHEAD_BESIDE), opened, threads):
+        for results, span in in_order(self._spans(rows), opened, threads):
             yield from results
             while span.rows.size:  # what expands very much
                 yield from work(list(self._opened(span)))
 
-    def _spans(self, rows: Ints, size: int = 0) -> Iterator[_Span]:
+    def _spans(self, rows: Ints) -> Iterator[_Span]:
         """Read the payloads of some rows, neighbours together."""
         begins = np.frombuffer(self._offset, np.int64)[rows]
         ends = begins + np.frombuffer(self._size, np.int32)[rows]
@@ -433,9 +431,7 @@ class HlogPart:
         with self._source.open() as stream:
             while first < rows.size:
                 low = int(begins[first])
-                last = int(
-                    np.searchsorted(ends[first : first + TOGETHER], low + (size or AHEAD), "right")
-                )
+                last = int(np.searchsorted(ends[first : first + TOGETHER], low + AHEAD, "right"))
                 some = slice(first, first + max(last, 1))
                 stream.seek(low)
                 data = stream.read(int(ends[some][-1]) - low)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import latencykit as lk
 from latencykit.core.buckets import HdrBuckets
 from latencykit.errors import InvalidArgumentError
+from tests.conftest import PEAK
 
 RANGES = st.sampled_from(
     [
@@ -136,20 +137,18 @@ def test_arrow_arrays_and_parquet_batches(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(sys.platform == "win32", reason="needs the resource module")
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc has the peak memory")
 def test_counting_a_mapped_file_takes_less_than_20_megabytes_whatever_its_size(tmp_path):
     path = tmp_path / "big.npy"
     file = np.lib.format.open_memmap(path, "w+", np.int64, (8_000_000,))
     file[:] = 1_000_000
     file.flush()
     del file
-    code = (
-        "import resource, sys, numpy as np, latencykit as lk\n"
-        "lk.Histogram.of(np.arange(1000, 100000)); before = "
-        "resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+    code = PEAK + (
+        "import numpy as np, latencykit as lk\n"
+        "lk.Histogram.of(np.arange(1000, 100000)); before = peak()\n"
         f"n = lk.Histogram.of(np.load({str(path)!r}, mmap_mode='r')).count\n"
-        "print(n, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * (1 if "
-        "sys.platform == 'darwin' else 1024))"
+        "print(n, peak() - before)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     count, extra = map(int, done.stdout.split())
