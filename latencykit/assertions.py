@@ -23,7 +23,7 @@ import threading
 import time
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -31,27 +31,24 @@ from latencykit._records import record
 from latencykit.analysis.slo import SLO
 from latencykit.core.histogram import Histogram
 from latencykit.core.jackknife import spread, student_quantile
-from latencykit.errors import DataNotAvailableError, InvalidArgumentError
+from latencykit.errors import DataNotAvailableError, InvalidArgumentError, UndecidedWarning
 from latencykit.units import format_change, format_count, format_duration, parse_duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence
-    from typing import TypeAlias
 
     from latencykit._typing import Floats
 
     Function: TypeAlias = Callable[[], object]
     Time: TypeAlias = str | float
-
-Verdict = Literal["passed", "failed", "undecided", "off"]
+    Verdict: TypeAlias = Literal["passed", "failed", "undecided", "off"]
 
 
 @record()
 class Rules:
     """Numbers of the assertions; `python -m tests.benchmarks.assertions` prints what they give."""
 
-    failing: float = math.log(1000.0)  # log wealth: 1 false failure in 1,000 tests at most
-    passing: float = math.log(100.0)  # against a change beyond what is allowed
+    decided: tuple[float, float] = (math.log(1e3), math.log(100))  # log wealth to fail, to pass
     block_ns: float = 1e6  # of calls, at least one: shorter than a slow moment
     batch_ns: float = 5e7  # between looks at pairs
     batches: int = 40  # of a limit, of which 12 have to be beyond it: no single moment decides
@@ -62,10 +59,6 @@ class Rules:
 
 
 RULES = Rules()
-
-
-class UndecidedWarning(UserWarning):
-    """The budget was spent before a latency assertion was decided."""
 
 
 @record()
@@ -92,12 +85,11 @@ class LatencyResult:
         change = format_change(self.value / self.base - 1)
         if self.low > -0.95 and self.high < 9:  # beyond these, a change is a factor
             change += f", {100 * self.low:.0f} to {100 * self.high:.0f}"
-        text = f"{self.statistic} {format_duration(self.value)}"
+        text, base = f"{self.statistic} {format_duration(self.value)}", format_duration(self.base)
         if math.isnan(self.allowed):
-            text += f", limit {format_duration(self.base)} ({change})"
+            text += f", limit {base} ({change})"
         elif not math.isnan(self.base):
-            text += f", {format_duration(self.base)} before ({change}), "
-            text += f"limit {format_change(self.allowed)}"
+            text += f", {base} before ({change}), limit {format_change(self.allowed)}"
         text += f"; {'un' if self.verdict == 'undecided' else ''}decided after {self.seconds:.2g} s"
         text += f", {format_count(self.calls)} calls in {format_count(self.blocks)} blocks"
         if self.waited >= 0.01:
@@ -162,12 +154,13 @@ class Measurement(contextlib.AbstractContextManager["Measurement"]):
         if self.verdict is None and batch.size:
             self._wealth += self._on_pairs(batch) if len(batch) == 2 else self._on_limit(batch[0])
             wealth = np.logaddexp.reduce(self._wealth, axis=1) - math.log(len(RULES.bets))
-            slower, faster = wealth > (RULES.failing, RULES.passing)
+            slower, faster = wealth > RULES.decided
             if slower or faster:
                 value, base = self._values(self._blocks)
                 beyond = value > base * (1 + np.nan_to_num(self._allowed))
                 if slower if beyond else faster:
-                    self.verdict = "failed" if beyond else "passed"
+                    # Without a base the history is too short.
+                    self.verdict = "failed" if beyond else "passed" if base > 0 else "undecided"
         return self.verdict
 
     def _on_limit(self, blocks: Floats) -> list[Floats]:
@@ -240,8 +233,7 @@ class Measurement(contextlib.AbstractContextManager["Measurement"]):
     def call(self, *functions: Function) -> Any:
         """Call a function per side, and await what they return, if that can be awaited."""
         __tracebackhide__ = True
-        first = functions[-1]()
-        if not inspect.isawaitable(first):
+        if not inspect.isawaitable(first := functions[-1]()):
             for side in self:
                 functions[side]()
             return self.finish()
@@ -258,24 +250,20 @@ class Measurement(contextlib.AbstractContextManager["Measurement"]):
             return asyncio.run(awaited())
         return awaited()
 
-    def finish(self, level: int = 4, seconds: float | None = None) -> LatencyResult:
+    def finish(self, level: int = 4, seconds: float = 0.0) -> LatencyResult:
         """Return the result, or fail; a warning is that of the caller some levels up."""
         __tracebackhide__ = True
         if not self._blocks and self.verdict is None:
             raise DataNotAvailableError("no call was measured; write 'for _ in run:' in the block")
         value, base, low, high = self._found() if self._blocks else (math.nan,) * 4
-        if self.verdict == "passed" and math.isnan(base):
-            self.verdict = None  # the history is too short
-        if seconds is None:
-            seconds = (time.perf_counter_ns() - self._begin) / 1e9
-        spent, waited = self._times
+        waited = (self._times[1] / np.maximum(self._times[0], 1)).max()
         calls = [np.concatenate(side) for side in zip(*self._blocks, strict=True)]
         series = [Histogram.of(side[np.isfinite(side)]) for side in calls]
         self.result = result = LatencyResult(
             self.verdict or "undecided", f"p{100 * (1 - self._share):.10g}", value, base,
-            self._allowed, low, high, seconds, sum(side.count for side in series),
-            len(self._blocks) * len(series), float((waited / np.maximum(spent, 1)).max()),
-            dict(zip(self._names, series, strict=False)), self._note,
+            self._allowed, low, high, seconds or (time.perf_counter_ns() - self._begin) / 1e9,
+            sum(side.count for side in series), len(self._blocks) * len(series),
+            float(waited), dict(zip(self._names, series, strict=False)), self._note,
         )  # fmt: skip
         self._latency.on_result(result)
         if result.verdict == "failed" or (result.verdict == "undecided" and self._latency.strict):
@@ -368,13 +356,12 @@ class Latency:
 
 def assert_latency(
     function: Callable[[], object], limit: str | None = None, *,
-    base: Callable[[], object] | None = None, allow: str = "+20% p95",
-    budget: str | float = "10s",
+    base: Callable[[], object] | None = None, allow: str = "+20% p95", budget: str | float = "10s",
 ) -> LatencyResult:  # fmt: skip
     """Assert that a function is fast enough, or no slower than another one.
 
-    It is called until that is decided. At most 1 in 1,000 tests of a function that is fast enough
-    fail, on a busy machine, too.
+    It is called until that is decided; what is undecided when the budget is spent passes with a
+    warning. At most 1 in 1,000 tests of code that is fast enough fail, on a busy machine, too.
 
     Parameters
     ----------
@@ -387,8 +374,7 @@ def assert_latency(
     allow : str, optional
         The change of a percentile from `base` that passes.
     budget : str or float, optional
-        Longest time to measure, such as ``"10s"``, or in seconds. What is undecided at its end
-        passes with a warning.
+        Longest time to measure, such as ``"10s"``, or in seconds.
 
     Raises
     ------

@@ -152,3 +152,7 @@ class RowError(PayloadError):
 
     def __reduce__(self) -> tuple[type[RowError], tuple[int, str]]:
         return type(self), (self.row, str(self))
+
+
+class UndecidedWarning(UserWarning):
+    """The budget was spent before a latency assertion was decided."""

@@ -25,10 +25,9 @@ from latencykit.assertions import (
     Latency,
     LatencyResult,
     Measurement,
-    UndecidedWarning,
     _block,
 )
-from latencykit.errors import DataNotAvailableError, InvalidArgumentError
+from latencykit.errors import DataNotAvailableError, InvalidArgumentError, UndecidedWarning
 from tests.benchmarks.assertions import WORLDS, busy, compared, flaky, limited
 
 if TYPE_CHECKING:
@@ -433,7 +432,7 @@ def test_no_command_imports_it():
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::latencykit.assertions.UndecidedWarning")
+@pytest.mark.filterwarnings("ignore::latencykit.errors.UndecidedWarning")
 @pytest.mark.parametrize("name", [*flaky(Latency(), 1.0)])
 def test_flaky_assertions_as_they_should_have_been(name):
     """`python -m tests.benchmarks.assertions --only rebuilt` runs each 200 times."""

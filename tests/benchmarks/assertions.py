@@ -46,8 +46,8 @@ from latencykit.assertions import (
     Latency,
     LatencyResult,
     Measurement,
-    UndecidedWarning,
 )
+from latencykit.errors import UndecidedWarning
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
