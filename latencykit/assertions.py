@@ -17,16 +17,17 @@ import contextlib
 import inspect
 import itertools
 import math
+import os
 import random
 import re
 import threading
 import time
 import warnings
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
+from latencykit._processes import interruptions, thread_times
 from latencykit._records import record
 from latencykit.analysis.slo import SLO
 from latencykit.core.histogram import Histogram
@@ -36,6 +37,7 @@ from latencykit.units import format_change, format_count, format_duration, parse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence
+    from pathlib import Path
 
     from latencykit._typing import Floats
 
@@ -55,6 +57,7 @@ class Rules:
     bets: tuple[float, ...] = (0.08, 0.2, 0.5, 1.5)  # on pairs, in their standard deviations
     stakes: tuple[float, ...] = (0.03, 0.15, 0.5, 0.95)  # on limits, of all that can be lost
     pooled: float = 50.0  # latest calls beyond the percentile that both sides are compared at
+    uneven: float = 2.0  # times as much waiting on one side as on the other is the code's own
     run_noise: float = 3.1  # standard deviations from run to run beyond which 1 in 1,000 lies
 
 
@@ -97,31 +100,22 @@ class LatencyResult:
         return f"{text}; {self.note}" if self.note else text
 
 
-def _waiting() -> tuple[int, int]:
-    """How often this thread was interrupted, and ns that it was waiting for a processor."""
-    try:
-        account = Path("/proc/thread-self/schedstat").read_text()
-    except OSError:  # not Linux
-        return 0, 0
-    from resource import RUSAGE_THREAD, getrusage
-
-    return getrusage(RUSAGE_THREAD).ru_nivcsw, int(account.split()[1])
-
-
-def _block(side: int, calls: int) -> Generator[int, None, tuple[Floats, int, int]]:
+def _block(side: int, calls: int, others: bool) -> Generator[int, None, tuple[Floats, int, int]]:
     """Yield `side` for each call; return latencies (NaN if unknown), time, and waiting in it."""
-    clock, times, before = time.perf_counter_ns, np.empty(calls), _waiting()
-    begin = clock()
+    clock, times, own = time.perf_counter_ns, np.empty(calls), str(threading.get_native_id())
+    before, account, begin = interruptions(), thread_times([os.getpid()]), clock()
     for number in range(calls):
         start = clock()
         yield side
         times[number] = clock() - start
-    spent = clock() - begin
-    interruptions, waited = np.subtract(_waiting(), before)
-    times[times.argmax()] -= waited
-    if calls > 1 and interruptions:
+    spent, waits = clock() - begin, dict[str, int]()
+    for name, (_, waited) in thread_times([os.getpid()]).items():
+        waits[name] = waited - account.get(name, (0, waited))[1]
+    total = waits.pop(own, 0) + max(waits.values() if others else (), default=0)
+    times[times.argmax()] -= total
+    if calls > 1 and interruptions() > before:
         times[:] = math.nan  # their caches were cold; of longer calls, few are not interrupted
-    return np.where(times > 0, times, math.nan), spent, waited
+    return np.where(times > 0, times, math.nan), spent, total
 
 
 class Measurement(contextlib.AbstractContextManager["Measurement"]):
@@ -143,7 +137,8 @@ class Measurement(contextlib.AbstractContextManager["Measurement"]):
         self._share, self._base, self._allowed = 1 - percentile / 100, base, allowed
         self._names, self._blocks, self._pool = names, list[Any](), list[Any]()
         self._wealth, self._square, self._lock = np.zeros((2, 4)), 0.0, threading.Lock()
-        self._begin, self._times = time.perf_counter_ns(), np.zeros((2, len(names)))
+        self._begin, self._spent = time.perf_counter_ns(), [0] * len(names)
+        self._waits: list[list[int]] = [[] for _ in names]
         self.verdict: Verdict | None = "off" if latency.off else None
         self.result: LatencyResult | None = None
 
@@ -210,19 +205,18 @@ class Measurement(contextlib.AbstractContextManager["Measurement"]):
         for turn, side in itertools.product(range(5), sides):  # imports, caches, and costs
             if turn == 0 or (self.verdict is None and clock() < end - 0.95 * self._budget):
                 # Not less its waiting, part of which may have been after its end.
-                _, spent, _ = yield from _block(side, 1)
+                _, spent, _ = yield from _block(side, 1, others=False)
                 cost[side] = min(cost[side], spent)
         calls = max(1, int(RULES.block_ns / max(cost)))
-        while self.verdict is None and (clock() < end or not self._times[0, 0]):
+        while self.verdict is None and (clock() < end or not self._spent[0]):
             until, blocks = clock() + batch, [list[Any]() for _ in sides]
-            times = np.zeros((2, len(sides)))
             while not blocks[0] or clock() < until:
                 for side in random.SystemRandom().sample(sides, len(sides)):
-                    values, *spent_and_waited = yield from _block(side, calls)
+                    values, spent, waited = yield from _block(side, calls, len(sides) == 2)
                     blocks[side].append(values)
-                    times[:, side] += spent_and_waited
+                    self._spent[side] += spent
+                    self._waits[side].append(waited)
             with self._lock:
-                self._times += times
                 self.add(np.array(blocks))
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
@@ -256,14 +250,20 @@ class Measurement(contextlib.AbstractContextManager["Measurement"]):
         if not self._blocks and self.verdict is None:
             raise DataNotAvailableError("no call was measured; write 'for _ in run:' in the block")
         value, base, low, high = self._found() if self._blocks else (math.nan,) * 4
-        waited = (self._times[1] / np.maximum(self._times[0], 1)).max()
+        waits = np.array(self._waits, float)
+        waited, more = waits.sum(axis=1), np.sign(waits[-1] - waits[0]).astype(int)
+        uneven = waited[-1] > RULES.uneven * waited[0] and more.sum() > 4 * abs(more).sum() ** 0.5
+        if uneven and self.verdict == "passed":
+            self.verdict = "undecided"
+            self._note = "new calls wait more than old ones: for threads of their own?"
         calls = [np.concatenate(side) for side in zip(*self._blocks, strict=True)]
         series = [Histogram.of(side[np.isfinite(side)]) for side in calls]
         self.result = result = LatencyResult(
             self.verdict or "undecided", f"p{100 * (1 - self._share):.10g}", value, base,
             self._allowed, low, high, seconds or (time.perf_counter_ns() - self._begin) / 1e9,
             sum(side.count for side in series), len(self._blocks) * len(series),
-            float(waited), dict(zip(self._names, series, strict=False)), self._note,
+            float((waited / np.maximum(self._spent, 1)).max()),
+            dict(zip(self._names, series, strict=False)), self._note,
         )  # fmt: skip
         self._latency.on_result(result)
         if result.verdict == "failed" or (result.verdict == "undecided" and self._latency.strict):

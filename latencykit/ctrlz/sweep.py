@@ -21,7 +21,7 @@ import numpy as np
 
 from latencykit._arrays import Value, ragged
 from latencykit._files import whole
-from latencykit._processes import own_command
+from latencykit._processes import own_command, thread_times
 from latencykit._records import record
 from latencykit.analysis.capacity import LoadCurve, load_curve, load_row
 from latencykit.analysis.slo import Outcome, for_all_series
@@ -46,7 +46,7 @@ from latencykit.units import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import pandas as pd
 
@@ -134,14 +134,14 @@ class Watch:
             return
         if now >= self._rescan:
             servers = tree(self._leaders) if self._leaders else []
-            for thread, times in _threads(servers).items():
+            for thread, times in thread_times(servers).items():
                 self._first.setdefault(thread, times)
                 self._last[thread] = times
             self._pids = tree([self._client])
             scanned = time.thread_time()
             self._rescan = now + max(_SELDOM, (scanned - begin) / _MOST_EFFORT)
             now, begin = time.perf_counter(), scanned
-        threads = _threads(self._pids)
+        threads = thread_times(self._pids)
         waits = [times[1] - self._last.get(name, times)[1] for name, times in threads.items()]
         self._waits.append((now - self._seen, max(waits, default=0) / 1e9))
         self._last |= threads
@@ -186,19 +186,6 @@ def _delays(waits: Sequence[tuple[float, float]], elapsed: float) -> Floats:
     joined = np.concatenate(delays)[: late.size] if delays else late[:0]
     late[: joined.size] = joined
     return late
-
-
-def _threads(pids: Iterable[int]) -> dict[str, tuple[int, int]]:
-    """Return how long each thread ran, and waited to run, ns."""
-    times: dict[str, tuple[int, int]] = {}
-    for pid in pids:
-        with contextlib.suppress(OSError):
-            for thread in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208 - called 50 times a second
-                with contextlib.suppress(OSError):
-                    text = Path(f"/proc/{pid}/task/{thread}/schedstat").read_text()
-                    ran, waited, _ = map(int, text.split())
-                    times[thread] = ran, waited
-    return times
 
 
 def _seconds(pid: int) -> float:
