@@ -32,7 +32,7 @@ class Words:
     names: NDArray[np.object_]
 
     @classmethod
-    def of(cls, cells: ArrayLike) -> Words:
+    def of(cls, cells: ArrayLike | Sequence[object]) -> Words:
         """Return a column of words from the value of each cell."""
         array = cells if isinstance(cells, np.ndarray) else np.asarray(cells, object)
         words: list[Any] = array.reshape(-1).tolist()
@@ -109,6 +109,20 @@ def select(cells: Cells, rows: Any) -> Cells:
     if isinstance(cells, Words):
         return Words(cells.codes[rows], cells.names)
     return np.asarray(cells[rows])
+
+
+def joined(parts: Sequence[Cells]) -> Cells:
+    """Return cells one after the other; of some that are words, all are."""
+    arrays = [part for part in parts if isinstance(part, np.ndarray)]
+    if len(arrays) == len(parts):
+        return np.concatenate(arrays) if arrays else np.zeros(0)
+    place: dict[str, int] = {}
+    codes = []
+    for part in parts:
+        code, texts = coded(part)
+        table = [place.setdefault(text, len(place)) for text in texts]
+        codes.append(np.array([*table, -1], np.int32)[code])
+    return Words(np.concatenate(codes), np.array(list(place), object))
 
 
 class _Table:

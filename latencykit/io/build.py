@@ -6,7 +6,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Container, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,7 +15,7 @@ from latencykit._text import format_items, printable
 from latencykit._typing import Floats
 from latencykit.core.blocks import Block, MemoryPart
 from latencykit.core.buckets import EdgeBuckets
-from latencykit.core.columns import Cells, Columns, Words, coded, encoded
+from latencykit.core.columns import Cells, Columns, Words, joined
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.quantiles import surely_within
@@ -27,10 +27,6 @@ from latencykit.hdr.payload import decode_rows, open_payload
 from latencykit.io.sanity_checks import stated, whole_count
 from latencykit.io.source import Data, ReadOptions, Source
 from latencykit.units import NANOSECONDS
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 SketchBuckets = tuple[Floats, Floats, NDArray[np.int64], dict[str, float], tuple[str, ...]]
 """Edges, counts, statistics that the sketch states, and notes."""
@@ -330,33 +326,17 @@ def numbers_of(texts: Iterable[str]) -> NDArray[np.float64]:
 
 def further_cells(parts: Sequence[Cells]) -> Cells:
     """Return the cells of a further column: numbers where all of its words are such."""
-    numbers = [part for part in parts if not isinstance(part, Words)]
-    if len(numbers) == len(parts):
-        return np.concatenate(numbers) if numbers else np.zeros(0)
-    places: dict[str, int] = {}
-    codes = []
-    for part in parts:
-        code, texts = coded(part)
-        words = [text.strip() for text in texts]
-        table = [-1 if word in EMPTY else places.setdefault(word, len(places)) for word in words]
-        codes.append(np.array([*table, -1], np.int32)[code])
-    names, code = np.array(list(places), object), np.concatenate(codes)
-    values = numbers_of(places)
-    if not names.size or not np.isfinite(values).all():
-        return Words(code, names)
+    cells = joined(parts)
+    if not isinstance(cells, Words):
+        return cells
+    words = [word.strip() for word in cells.names.tolist()]
+    cells = Words.named(cells.codes, [None if word in EMPTY else word for word in words])
+    values, code = numbers_of(cells.names.tolist()), cells.codes
+    if not values.size or not np.isfinite(values).all():
+        return cells
     if (code >= 0).all() and (values == np.rint(values)).all() and (np.abs(values) < 2**53).all():
         return np.asarray(values.astype(np.int64)[code])
     return np.asarray(np.append(values, np.nan)[code])
-
-
-def further_columns(pieces: Sequence[pd.DataFrame]) -> dict[str, Cells]:
-    """Return further columns from tables of words, one after the other; some may lack columns."""
-    import pandas as pd
-
-    if not pieces:
-        return {}
-    frame = pieces[0] if len(pieces) == 1 else pd.concat(pieces, ignore_index=True)
-    return {str(name): further_cells([encoded(frame[name])]) for name in frame.columns}
 
 
 # ------------------------------------------------------------

@@ -17,12 +17,14 @@ import numpy as np
 
 from latencykit._records import record
 from latencykit._text import printable
+from latencykit._typing import AnyArray
+from latencykit.core.columns import coded
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import Note, Run
 from latencykit.io import build, json_text
 from latencykit.io.rows import RowLayout, read_table
 from latencykit.io.source import Data, ReadOptions, Series, Source
-from latencykit.io.text_reports import Section, command_of, plain, section_runs, text_of_run
+from latencykit.io.text_reports import Section, command_of, plain, text_of_run
 from latencykit.units import NANOSECONDS, parse_duration
 
 _TIMES = ("min", "max", "mean", "std", "median", "timeout")  # in ns; of `Run`, in seconds:
@@ -155,9 +157,8 @@ class Text:
     finish: Callable[[Report], Report] = as_it_is
 
     def __call__(self, source: Source, _: ReadOptions) -> dict[str, Data]:
-        """Read every run of a file."""
-        runs = section_runs(source, re.compile(self.begin, re.MULTILINE))
-        return {name: self._data(part) for name, part in runs.items()}
+        """Read the report of a run."""
+        return {"": self._data(Section(text_of_run(source, self.begin), 1, source))}
 
     def _data(self, part: Section) -> Data:
         text = part.text
@@ -403,45 +404,35 @@ class Rows:
         frame, notes = read_table(source, options, layout)
         return self.data(frame, (*self.notes, *notes), options)
 
-    def data(self, frame: Any, notes: tuple[str, ...], options: ReadOptions) -> dict[str, Data]:
+    def data(
+        self, frame: dict[str, Any], notes: tuple[str, ...], options: ReadOptions
+    ) -> dict[str, Data]:
         """Return the series of a table's rows."""
         given: dict[str, Any] = {"duration": _whole(frame[self.duration], self.unit)}
         if self.start in frame:
             given["start"] = _whole(frame[self.start], self.unit)
         if self.status in frame:
-            given["outcome"] = build.outcome_codes(
-                error=frame[self.status].to_numpy(np.int64) >= 400
-            )
+            given["outcome"] = build.outcome_codes(error=frame[self.status] >= 400)
         if self.connection in frame:
-            given["connection"] = codes_of(frame[self.connection])
+            given["connection"] = frame[self.connection].codes
         names: list[str] = []
         if self.operation in frame:
-            column = frame[self.operation].astype("category")
-            given["code"], names = codes_of(column), [str(name) for name in column.cat.categories]
+            given["code"], names = coded(frame[self.operation])
         if options.columns:
-            own = [self.duration, self.start]
-            given["columns"] = build.further_columns([frame.drop(columns=own, errors="ignore")])
-        if self.most and len(frame) == self.most:
+            own = (self.duration, self.start)
+            given["columns"] = {
+                name: build.further_cells([cells])
+                for name, cells in frame.items()
+                if name not in own
+            }
+        if self.most and given["duration"].size == self.most:
             notes += (self.most_note,)
         given, run = self.finish(frame, given, self.run.replace(unit_from="format", notes=notes))
         return build.samples_of(given, run, options, names, given.pop("apart", ()))
 
 
-def codes_of(column: Any) -> Any:
-    """Return the number of each word among the distinct ones."""
-    return np.asarray(column.astype("category").cat.codes, np.int64)
-
-
-def matching(column: Any, pattern: str) -> Any:
-    """Return the rows that match; each distinct text is compared once, a missing one never."""
-    kinds = column.astype("category").cat
-    matches = [re.search(pattern, str(kind)) is not None for kind in kinds.categories]
-    return np.asarray([*matches, False], np.bool_)[kinds.codes.to_numpy()]
-
-
-def _whole(column: Any, unit: str) -> Any:
+def _whole(values: AnyArray, unit: str) -> Any:
     """A column in whole ns; whole numbers, such as milliseconds since 1970, stay exact."""
-    values = column.to_numpy()
     if values.dtype.kind in "iu":
         return values.astype(np.int64) * np.int64(NANOSECONDS[unit])
     return np.rint(build.nanoseconds_of(values, unit)).astype(np.int64)

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from latencykit._text import printable
 from latencykit._typing import AnyArray, Floats
+from latencykit.core.columns import Words
 from latencykit.core.events import Clock, Events
 from latencykit.core.histogram_log import HistogramLog, interval_series
 from latencykit.errors import (
@@ -32,6 +33,7 @@ from latencykit.errors import (
 )
 from latencykit.io import json_text, registry
 from latencykit.io.build import epoch_seconds, iso_nanoseconds
+from latencykit.io.raw.cells import Kind, kind_of, times_of
 from latencykit.io.source import Confidence, Source
 from latencykit.units import NANOSECONDS, parse_duration
 
@@ -461,7 +463,6 @@ _ROLES = {
     "label": "label name event what kind type text title message msg reason job source description",
 }
 _UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "sec": 1.0, "seconds": 1.0, "min": 60.0}
-_NUMBER = re.compile(r"[-+]?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?")
 
 
 def _role_of(name: str) -> tuple[str, float]:
@@ -475,30 +476,36 @@ def _role_of(name: str) -> tuple[str, float]:
     return "", 0.0
 
 
-def _moments(texts: Sequence[str], factor: float) -> tuple[Floats, Clock] | None:
-    """Times of a column in seconds, and their clock; None if they are not times.
+def _kind(text: str) -> Kind:
+    return kind_of(Words.of([text]))
+
+
+def _column(
+    source: Source, column: tuple[list[str], float], numbers: Sequence[int]
+) -> tuple[Floats, Clock]:
+    """A column of times in seconds, and their clock; a cell unlike the first is an error.
 
     A number is a moment since 1970 in the unit by which it lies between 1973 and 2286, otherwise
     seconds from the start.
     """
-    if all(_NUMBER.fullmatch(text) for text in texts):
-        numbers = np.array(texts, np.float64)
-        largest = float(np.abs(numbers).max(initial=0.0))
-        if factor:
-            numbers *= factor
-            return numbers, "epoch" if largest * factor > 1e8 else "relative"
-        scale = next((size for size in (1e-9, 1e-6, 1e-3, 1.0) if 1e8 < largest * size < 1e10), 0.0)
-        return (numbers * scale, "epoch") if scale else (numbers, "relative")
-    if all(re.match(r"\d{4}-?\d\d-?\d\d", text) for text in texts):
-        try:
-            times = iso_nanoseconds(texts) / 1e9
-        except InvalidArgumentError:
-            return None
-        return times, "epoch" if _ZONE.search(texts[0][10:]) else "local"
-    try:
-        return np.array([parse_duration(text) / 1e9 for text in texts]), "relative"
-    except InvalidArgumentError:
-        return None
+    texts, factor = column
+    kind = _kind(texts[0])
+    times = times_of(Words.of(texts), kind, "none")
+    wrong = np.flatnonzero(times.missing | times.corrupt)
+    if wrong.size or kind == "word":
+        at = int(wrong[0]) if wrong.size else 0
+        seen = f"{printable(texts[at], 40)!r} is not a time as those before it"
+        expected = "seconds, or a date such as 2026-01-31T12:00:00Z"
+        raise source.corrupt(numbers[at], seen, expected, "")
+    values = times.ns.astype(np.float64)
+    if kind == "span":
+        return values / 1e9, "relative"
+    if kind == "moment":
+        return times.ns / 1e9, "epoch" if _ZONE.search(texts[0][10:]) else "local"
+    largest = float(np.abs(values).max(initial=0.0))
+    sizes = (factor,) if factor else (1e-9, 1e-6, 1e-3, 1.0)
+    scale = next((size for size in sizes if 1e8 < largest * size < 1e10), 0.0)
+    return (values * scale, "epoch") if scale else (values * (factor or 1.0), "relative")
 
 
 def _table(source: Source) -> Events:
@@ -543,7 +550,8 @@ def _table(source: Source) -> Events:
             raise source.corrupt(line, "the event ends before it starts", "start, then end")
     elif "length" in columns:
         texts, factor = columns["length"]
-        lengths, _ = _column(source, ([text or "0" for text in texts], factor or 1.0), numbers)
+        none = "0" if _kind(next(filter(None, texts), "0")) == "number" else "0s"
+        lengths, _ = _column(source, ([text or none for text in texts], factor or 1.0), numbers)
         end = start + lengths
     label = columns["label"][0] if "label" in columns else [""] * len(rows)
     notes = ("its times state no zone; taken as UTC",) if clock == "local" else ()
@@ -563,29 +571,10 @@ def _delimited(text: str) -> tuple[list[str], list[list[str]], list[int]]:
     parsed = csv.reader((line for _, line in lines), delimiter=mark, skipinitialspace=True)
     rows = [[cell.strip() for cell in row] for row in parsed]
     header = rows[0] if rows else []
-    if _moments(header[:1], 0.0) is None and header:
+    if header and _kind(header[0]) == "word":
         return header, rows[1:], numbers[1:]
-    second = len(header) > 1 and _moments(header[1:2], 0.0) is not None
+    second = len(header) > 1 and _kind(header[1]) != "word"
     return ["start", *(["end"] if second else []), "label"], rows, numbers
-
-
-def _column(
-    source: Source, column: tuple[list[str], float], numbers: Sequence[int]
-) -> tuple[Floats, Clock]:
-    """A column of times; the first cell that is none is an error with its line."""
-    texts, factor = column
-    times = _moments(texts, factor)
-    if times is not None and np.isfinite(times[0]).all():
-        return times
-    first = _moments(texts[:1], factor)
-    for number, text in zip(numbers, texts, strict=True):
-        moment = _moments([text], factor)
-        known = moment is not None and np.isfinite(moment[0]).all()
-        if not known or first is None or moment is None or moment[1] != first[1]:
-            seen = f"{printable(text, 40)!r} is not a time as those before it"
-            expected = "seconds, or a date such as 2026-01-31T12:00:00Z"
-            raise source.corrupt(number, seen, expected, "")
-    raise source.corrupt(numbers[0], "its times have different units", "one unit")
 
 
 _MARKS: tuple[tuple[re.Pattern[str], Callable[[Source], Events]], ...] = (

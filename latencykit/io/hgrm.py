@@ -27,7 +27,7 @@ from latencykit.core.summary import Summary
 from latencykit.errors import InvalidArgumentError
 from latencykit.io.build import base_unit, data_from_points, in_nanoseconds, nanoseconds_of, unit_in
 from latencykit.io.hlog import own_comment, own_facts, run_facts, stated_facts
-from latencykit.io.rows import CUT_LINE
+from latencykit.io.rows import line_refuser
 from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 from latencykit.units import NANOSECONDS
 
@@ -124,15 +124,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     lines = text.splitlines()
     notes = ["rebuilt from percentile rows: between two rows nothing is known"]
     notes += [line[2:].rstrip("]") for line in lines if line.startswith(f"#[{COST}")]
-
-    def fail(number: int, seen: str, expected: str) -> Exception | None:
-        if number == len(lines) and not text.endswith("\n"):
-            notes.append(CUT_LINE)
-            return None
-        options.reject(source.corrupt(number, seen, expected, "--lenient skips such lines"))
-        return None
-
-    spectrum = parse_spectrum(enumerate(lines, 1), fail)
+    spectrum = parse_spectrum(enumerate(lines, 1), line_refuser(source, options, text, notes))
     known = spectrum.unit in (*NANOSECONDS, "none")
     stated: Any = (
         (spectrum.unit, "assumed" if spectrum.assumed else "file") if known else ("ms", "assumed")

@@ -8,7 +8,7 @@ import io
 import itertools
 import re
 import warnings
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,7 @@ from latencykit._records import record
 from latencykit._text import printable
 from latencykit._threads import in_order, jobs
 from latencykit._typing import AnyArray, AnySeries, Ints
-from latencykit.core.columns import Cells, Words, encoded
+from latencykit.core.columns import Cells, Words, encoded, joined, matching, select
 from latencykit.core.run import Note
 from latencykit.core.samples import as_nanoseconds
 from latencykit.errors import CorruptInputError, InputTooLargeError
@@ -111,18 +111,6 @@ class Table:
     def __getitem__(self, name: str) -> Cells:
         return self.columns[name]
 
-    def frame(self) -> pd.DataFrame:
-        """Return the rows as a DataFrame, words as categories."""
-        import pandas as pd
-
-        columns: Any = {
-            name: pd.Categorical.from_codes(cells.codes, cells.names.tolist())
-            if isinstance(cells, Words)
-            else cells
-            for name, cells in self.columns.items()
-        }
-        return pd.DataFrame(columns)
-
 
 @record()
 class _Piece:
@@ -135,29 +123,32 @@ class _Piece:
 
 def read_table(
     source: Source, options: ReadOptions, layout: RowLayout
-) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    """Read columns of a delimited file: numbers as int64 or float64, words as categories."""
-    import pandas as pd
-
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Read columns of a delimited file: numbers as int64 or float64, others as sorted `Words`."""
     notes: list[str] = []
-    frames = []
+    names = (*layout.numbers, *layout.words)
+    parts: dict[str, list[Cells]] = {name: [] for name in names}
     for table in table_chunks(source, options, layout, notes):
-        frame = table.frame()
+        kept: Any = slice(None)
         for name, kinds in layout.only.items():
-            frame = frame[frame[name].isin(kinds)].copy()
-            frame[name] = frame[name].cat.remove_unused_categories()
-        frames.append(frame)
-    if not frames:
-        frames = [pd.DataFrame({name: [] for name in (*layout.numbers, *layout.words)})]
-        frames = [frames[0].astype(dict.fromkeys(layout.words, "category"))]
-    frames = [frame for frame in frames if len(frame)] or frames[:1]
-    for name in layout.words if len(frames) > 1 else ():
-        cells = [frame[name] for frame in frames]
-        categories = pd.api.types.union_categoricals(cells).categories
-        for frame in frames:
-            frame[name] = frame[name].cat.set_categories(categories)
-    joined = frames[0] if len(frames) == 1 else pd.concat(frames, ignore_index=True)
-    return joined, tuple(notes)
+            kept = matching(table[name], kinds.__contains__)
+        for name in names:
+            parts[name].append(select(table[name], kept))
+    columns: dict[str, Any] = {name: joined(parts[name]) for name in layout.numbers}
+    for name in layout.words:
+        words: Any = joined([*parts[name], Words.of([])])
+        columns[name] = words.sorted()
+    return columns, tuple(notes)
+
+
+def refuse_twice(columns: Iterable[str], source: Source) -> None:
+    """Refuse two columns of one name, of which neither can be chosen."""
+    places: dict[str, int] = {}
+    for k, name in enumerate(columns, 1):
+        if name in places:
+            seen = f"columns {places[name]} and {k} are both named {printable(name, 40)!r}"
+            raise source.corrupt(1, seen, "one name for each", "rename one of them")
+        places[name] = k
 
 
 def table_chunks(
@@ -168,10 +159,7 @@ def table_chunks(
     What was left out at the end of the file is appended to `notes`. A last row without a line break
     comes alone.
     """
-    twice = next((name for name in layout.columns if layout.columns.count(name) > 1), None)
-    if twice is not None:
-        seen = f"two columns are named {printable(twice, 40)!r}"
-        raise source.corrupt(1, seen, "each name once", "rename one of them")
+    refuse_twice(layout.columns, source)
     done, tail = 0, bytearray()
     layout = replace(layout, padded=layout.sep != " " and f"{layout.sep} " in source.head.text)
     parse = partial(_parsed, source=source, options=options, layout=layout)
@@ -581,18 +569,45 @@ def line_chunks(source: Source, size: int = _BYTES) -> Iterator[tuple[int, bytes
             yield line, pending
 
 
-def unmatched_lines(
-    chunk: bytes, first: int, pattern: re.Pattern[bytes], notes: list[str]
-) -> Iterator[tuple[int, str]]:
-    """Yield (number, text) of each line of a chunk that is not blank and does not match.
+def line_refuser(
+    source: Source, options: ReadOptions, text: str, notes: list[str]
+) -> Callable[[int, str, str], None]:
+    """Return what refuses a line of a text by its number: what was seen, what was expected.
+
+    If it is the last one and has no line break, `notes` get that it is cut instead.
+    """
+    last = 0 if text.endswith("\n") else text.count("\n") + 1
+
+    def refuse(number: int, seen: str, expected: str) -> None:
+        if number == last:
+            notes.append(CUT_LINE)
+        else:
+            options.refuse(source, number, seen, expected)
+
+    return refuse
+
+
+def records(
+    source: Source,
+    options: ReadOptions,
+    pattern: re.Pattern[bytes],
+    entry: re.Pattern[bytes],
+    expected: str,
+    notes: list[str],
+) -> Iterator[tuple[bytes, ...]]:
+    """Yield the groups of each line that matches a pattern; of the others, an `entry` is corrupt.
 
     One at the end of the file without a line break is cut: `notes` get that instead.
     """
-    lines = chunk.split(b"\n")
-    for number, line in enumerate(lines, first):
-        if not line.strip() or pattern.match(line):
-            continue
-        if number == first + len(lines) - 1:
-            notes.append(CUT_LINE)
-        else:
-            yield number, printable(line.decode("utf-8", "replace").strip())
+    for first, chunk in line_chunks(source):
+        rows = pattern.findall(chunk)
+        yield from rows
+        lines = chunk.split(b"\n") if len(entry.findall(chunk)) > len(rows) else []
+        for number, line in enumerate(lines, first):
+            if not entry.match(line) or pattern.match(line):
+                continue
+            if number == first + len(lines) - 1:
+                notes.append(CUT_LINE)
+            else:
+                seen = printable(line.decode("utf-8", "replace").strip())
+                options.refuse(source, number, f"not a valid record: {seen!r}", expected)

@@ -187,14 +187,6 @@ def sections(source: Source, begin: re.Pattern[str]) -> list[Section]:
     return [Section(text[start:end], line_at(start), source) for start, end in pairwise(bounds)]
 
 
-def section_runs(source: Source, begin: re.Pattern[str]) -> dict[str, Section]:
-    """Return name → section of each run; a lone one has no name."""
-    parts = sections(source, begin)
-    if len(parts) == 1:
-        return {"": parts[0]}
-    return {f"run {number}": part for number, part in enumerate(parts, 1)}
-
-
 def text_of_run(
     source: Source, begin: str | re.Pattern[str], holds: str | re.Pattern[str] = ""
 ) -> str:

@@ -25,8 +25,8 @@ def test_years_that_nanoseconds_cannot_hold_are_reported_not_wrapped_around(tmp_
     lines.write_text(
         f'{{"time_iso8601": "{year}-10-10T13:55:36+00:00", "status": 200, "request_time": 0.12}}\n'
     )
-    for path, said in ((log, "not a valid timestamp"), (lines, "has no end that can be read")):
-        with pytest.raises(CorruptInputError, match=said):
+    for path in (log, lines):
+        with pytest.raises(CorruptInputError, match="has no end that can be read"):
             lk.read(path)
 
 

@@ -18,8 +18,8 @@ from latencykit._typing import AnyArray
 from latencykit.errors import InvalidArgumentError, LatencyKitError, MissingPackageError
 from latencykit.io.raw.build_samples import gathered
 from latencykit.io.raw.cells import latency_columns
-from latencykit.io.raw.columns import ColumnPlan, looked_at, plan_of, refuse_twice
-from latencykit.io.rows import Table, bytes_type, cells_of
+from latencykit.io.raw.columns import ColumnPlan, looked_at, plan_of
+from latencykit.io.rows import Table, bytes_type, cells_of, refuse_twice
 from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Source
 from latencykit.io.text_reports import certain
 

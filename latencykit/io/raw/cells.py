@@ -293,6 +293,11 @@ _GROUPED_SPAN = re.compile(r"[-+]?\d{1,3}(?:,\d{3})+(?:\.\d+|,\d{3})\s*[A-Za-zµ
 _ZULU = re.compile(r"(\d) ?(?:UTC|GMT)$")
 # 2019/09/06 - 08:33:33 of Gin, and date and time of W3C logs, which a tab separates
 _APART = re.compile(r"^(\d{4})[/-](\d\d)[/-](\d\d)(?: - |\t|(?<=\d/\d\d) )(?=\d\d:)")
+_MONTHS = "JanFebMarAprMayJunJulAugSepOctNovDec"
+_WEB = re.compile(
+    r"\[?([0-2]\d|3[01])/(Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)/(\d{4}):"
+    r"((?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,9})?)(?: ?([-+])(\d\d):?(\d\d))?\]?"
+)
 _SPELLED_SPAN = re.compile(r"([-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?)\s*([A-Za-zµμ]+)")
 _DATED = re.compile(r"\s*[-+]?\[?\d")
 _CLOCK = re.compile(r"(?:\d+ days? ?)?\d+:\d\d(?::\d\d(?:[.,]\d+)?)?")
@@ -423,6 +428,9 @@ def _moments(texts: Sequence[str]) -> AnyArray:
     """Dates, UTC unless they say otherwise; NaT where they are none."""
     if not any(map(_DATED.match, texts)):
         return np.full(len(texts), "NaT", "M8[ns]")
+    if _WEB.match(next(filter(None, texts), "")):
+        with contextlib.suppress(ValueError):  # of a day that its month lacks
+            return _web_moments(texts)
     import pandas as pd
 
     text = pd.Series(texts, dtype=object)
@@ -435,3 +443,16 @@ def _moments(texts: Sequence[str]) -> AnyArray:
             when = pd.to_datetime(some, utc=True, format=style, errors="coerce")
             moments = moments.fillna(when)
     return as_nanoseconds(moments)
+
+
+def _web_moments(texts: Sequence[str]) -> AnyArray:
+    """Dates as web servers write them, ``21/Nov/2026:00:16:36 +0000``; NaT where they are none."""
+    stamps = [_WEB.fullmatch(text) for text in texts]
+    iso, minutes = [], []
+    for stamp in stamps:
+        day, month, year, clock, sign, hours, rest = stamp.groups("0") if stamp else ("0",) * 7
+        iso.append(f"{year}-{_MONTHS.index(month) // 3 + 1:02}-{day}T{clock}" if stamp else "NaT")
+        minutes.append((60 * int(hours) + int(rest)) * (-1 if sign == "-" else 1))
+    when = np.array(iso, "M8[ms]") - np.array(minutes, "m8[m]")
+    beyond = np.abs(when.astype(np.int64)) > _LARGEST / 1e6
+    return np.asarray(np.where(beyond, np.datetime64("NaT"), when).astype("M8[ns]"))

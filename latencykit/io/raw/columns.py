@@ -13,6 +13,7 @@ from latencykit._text import printable
 from latencykit._typing import Floats
 from latencykit.core.columns import Cells, coded, matching
 from latencykit.core.run import PROVENANCE, UnitFrom
+from latencykit.core.samples import OUTCOMES
 from latencykit.errors import InvalidArgumentError
 from latencykit.io.build import unit_in, word_set
 from latencykit.io.raw.aggregates import Shape, is_open, shape_of
@@ -132,20 +133,6 @@ def looked_at(
     given = [name for name in (options.column, options.start_column) if name in names]
     kept = set(list(dict.fromkeys([*given, *named, *names]))[:most])
     return [name for name in names if name in kept]
-
-
-def refuse_twice(columns: Iterable[str], source: Source) -> None:
-    """Refuse two columns of one name, of which neither can be chosen."""
-    places: dict[str, int] = {}
-    for k, name in enumerate(columns, 1):
-        if name in places:
-            raise source.corrupt(
-                1,
-                f"columns {places[name]} and {k} are both named {printable(name, 40)!r}",
-                "one name for each",
-                "rename one of them",
-            )
-        places[name] = k
 
 
 def plan_of(
@@ -439,6 +426,8 @@ def _understood(
 ) -> tuple[tuple[Reading, ...], bool]:
     """Columns of outcomes, and whether all that look like such are understood."""
     readings, strange, others = [], [], []
+    if "outcome" in columns and {*coded(sample["outcome"])[1]} <= {*OUTCOMES}:
+        columns = ["outcome"]  # as latencykit writes it, whatever others say
     for column in columns:
         outcome = candidate(column)
         if outcome is None:

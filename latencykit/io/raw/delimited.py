@@ -24,9 +24,9 @@ from latencykit.io.raw.cells import (
     styles_of,
     with_point,
 )
-from latencykit.io.raw.columns import plan_of, refuse_twice
+from latencykit.io.raw.columns import plan_of
 from latencykit.io.raw.log_parts import sniff_requests
-from latencykit.io.rows import RowLayout, Table, row_texts, table_chunks
+from latencykit.io.rows import RowLayout, Table, refuse_twice, row_texts, table_chunks
 from latencykit.io.source import Confidence, Data, DocumentSource, Head, ReadOptions, Source
 
 _SAMPLE = 400  # rows that the decisions are based on

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from http import HTTPStatus
+from typing import Any
 
 from latencykit._text import option
 from latencykit.io.raw.cells import latency_columns
@@ -73,9 +74,14 @@ def pattern_of(head: Head) -> str:
 
 
 def rows_of(pattern: re.Pattern[str], text: str) -> list[tuple[str, ...]]:
-    """Return the texts of the groups of each line that matches."""
-    groups = list(pattern.groupindex)
-    return [match.group(*groups, 0)[:-1] for match in pattern.finditer(ESCAPES.sub("", text))]
+    """Return the texts of the named groups of each line that matches."""
+    rows: list[Any] = pattern.findall(ESCAPES.sub("", text))
+    if pattern.groups == 1:
+        return [(cell,) for cell in rows]
+    places = [k - 1 for k in pattern.groupindex.values()]
+    if len(places) == pattern.groups:
+        return rows
+    return [tuple(row[k] for k in places) for row in rows]
 
 
 def _requests(head: Head) -> list[str]:

@@ -14,7 +14,7 @@ from latencykit._text import format_items, printable
 from latencykit.core.run import Run
 from latencykit.io.build import data_from_points, mixed_note, samples_of, unanswered
 from latencykit.io.declared import TRUNCATED
-from latencykit.io.rows import CUT_LINE, RowLayout, read_table
+from latencykit.io.rows import RowLayout, line_refuser, read_table
 from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 from latencykit.io.text_reports import (
     Section,
@@ -22,8 +22,8 @@ from latencykit.io.text_reports import (
     command_of,
     fact,
     plain,
-    section_runs,
     starts_with,
+    text_of_run,
 )
 
 _BANNER = re.compile(r"^This is ApacheBench, Version", re.MULTILINE)
@@ -63,9 +63,9 @@ def sniff_text(head: Head) -> Confidence:
 
 
 def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
-    """Read every report."""
+    """Read the report of a run."""
     begin = _BANNER if _BANNER.search(plain(source.text())) else _SERVER
-    return {name: _report(part) for name, part in section_runs(source, begin).items()}
+    return {"": _report(Section(text_of_run(source, begin), 1, source))}
 
 
 def _report(part: Section) -> Data:
@@ -139,8 +139,8 @@ def read_rows(source: Source, options: ReadOptions) -> dict[str, Data]:
     layout = RowLayout(columns, ("seconds", "ttime"), sep="\t", skip=1, largest=largest)
     frame, notes = read_table(source, options, layout)
     given: dict[str, object] = {
-        "duration": np.rint(frame["ttime"].to_numpy(np.float64) * 1e6).astype(np.int64),
-        "start": np.rint(frame["seconds"].to_numpy(np.float64)).astype(np.int64) * 1_000_000_000,
+        "duration": np.rint(frame["ttime"] * 1e6).astype(np.int64),
+        "start": np.rint(frame["seconds"]).astype(np.int64) * 1_000_000_000,
     }
     run = _RUN.replace(unit_from="format").with_notes(
         _ROUNDED,
@@ -153,17 +153,13 @@ def read_rows(source: Source, options: ReadOptions) -> dict[str, Data]:
 def read_percent(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read the percentiles 0 to 99."""
     text, points, notes = source.text(), dict[float, float](), list[str]()
-    lines = text.splitlines()
-    cut = len(lines) if not text.endswith("\n") else 0
-    for number, line in enumerate(lines[1:], 2):
+    refuse = line_refuser(source, options, text, notes)
+    for number, line in enumerate(text.split("\n")[1:], 2):
         row = re.fullmatch(r"\s*(\d+),\s*(\d+(?:\.\d+)?)\s*", line)
-        if number == cut:
-            notes.append(CUT_LINE)
-        elif row is not None and float(row[1]) <= 100:
+        if row is not None and float(row[1]) <= 100 and number <= text.count("\n"):
             points[float(row[1])] = float(row[2])
         elif line.strip():
-            seen = f"{printable(line, 50)!r}"
-            options.refuse(source, number, seen, "a percentage and milliseconds")
+            refuse(number, f"{printable(line, 50)!r}", "a percentage and milliseconds")
     hint = f"ab -e does not print how many requests there were; {_HINT}"
     return {"": data_from_points(points, None, {}, _RUN.with_notes(*notes, hint), "ms")}
 

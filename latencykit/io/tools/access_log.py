@@ -18,34 +18,29 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from latencykit._records import record
-from latencykit._text import format_items
-from latencykit._typing import AnyArray, Floats, Ints
-from latencykit.core.run import Run, UnitFrom
+from latencykit._typing import Floats
+from latencykit.core.run import UnitFrom
 from latencykit.io import build, json_text
 from latencykit.io.raw import objects
 from latencykit.io.raw.cells import Kind, latency_columns, named
 from latencykit.io.raw.columns import ColumnPlan, TimestampColumn
 from latencykit.io.raw.log_parts import hint_of
 from latencykit.io.raw.outcomes import Reading, Style
-from latencykit.io.rows import line_chunks, unmatched_lines
 from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 from latencykit.io.text_reports import certain
-from latencykit.io.tools.log_lines import SERVER_SIDE, TRAEFIK
-from latencykit.units import NANOSECONDS
+from latencykit.io.tools.log_lines import SERVER_SIDE, TRAEFIK, Log
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-
-_FIELD = rb'(?:"[^"\\\n]*(?:\\.[^"\\\n]*)*"|\[[^\[\]\n]*+\]|[^\s"\[]\S*)'
-_FIELDS = re.compile(_FIELD.decode())
+_FIELD = r'(?:"[^"\\\n]*(?:\\.[^"\\\n]*)*"|\[[^\[\]\n]*+\]|[^\s"\[]\S*)'
+_FIELDS = re.compile(_FIELD)
 _LABELLED = re.compile(
     r'(?<![\w.$%-])([A-Za-z_][\w.-]*) ?[=:] ?"?(\d+(?:\.\d+)?)'
     r' ?(ns|us|µs|ms|s|sec|msec|usec|seconds|milliseconds|microseconds)?"?'
@@ -73,17 +68,16 @@ class _TimeField:
     part: int = 0  # which of the numbers of a field such as 0/250000
     notes: tuple[str, ...] = ()
 
-    def pattern(self) -> bytes:
-        """Return the pattern of what follows the status, with the time as its group."""
+    def pattern(self, name: str) -> str:
+        """Return the pattern of what follows the status, with the time as the group `name`."""
+        value = rf"(?P<{name}>\d+(?:\.\d+)?)"
         if self.label is not None:
-            label = re.escape(self.label).encode()
-            return rb".*?(?<![\w.$%-])" + label + rb' ?[=:] ?"?(\d+(?:\.\d+)?)'
-        number = rb"(?:\d+/)" * self.part + rb"(\d+(?:\.\d+)?)(?:/\d+)*[a-z\xc2\xb5]{0,4}"
-        number = rb'"?' + number + rb'"?'
+            return rf'.*?(?<![\w.$%-]){re.escape(self.label)} ?[=:] ?"?{value}'
+        number = r"(?:\d+/)" * self.part + value + r"(?:/\d+)*[a-zµμ]{0,4}"
         if self.left is not None:
-            return rb"(?:" + _FIELD + rb"[ \t]+){%d}" % self.left + number + rb"(?=[ \t\r]|$)"
+            return rf'(?:{_FIELD}[ \t]+){{{self.left}}}"?{number}"?(?=[ \t\r]|$)'
         assert self.right is not None
-        return rb"(?:.*?[ \t])?" + number + rb"(?:[ \t]+" + _FIELD + rb"){%d}[ \t\r]*$" % self.right
+        return rf'(?:.*?[ \t])?"?{number}"?(?:[ \t]+{_FIELD}){{{self.right}}}[ \t\r]*$'
 
 
 def time_field(tails: Sequence[str]) -> _TimeField | None:
@@ -230,78 +224,70 @@ def _goes_with(values: Floats, body: Floats) -> bool:
 
 
 # ------------------------------------------------------------
-# Lines of text.
+# Lines of text: the log of a pattern.
 
-_MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
-_DATE = rb"\d\d/(?:" + "|".join(_MONTHS).encode() + rb")/\d{4}:\d\d:\d\d:\d\d"
+_DATE = r"\d\d/(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)/\d{4}:\d\d:\d\d:\d\d"
 _HEAD = (  # ingress-nginx has the client's addresses in brackets, too
-    rb"^(?:[^\[\n]{0,200}\[[^\]\n]{0,400}\] - ){0,2}[^\[\n]*\[("
+    r"^(?:[^\[\n]{0,200}\[[^\]\n]{0,400}\] - ){0,2}[^\[\n]*\[(?P<start>"
     + _DATE
-    + rb' [-+]\d{4})\] "[^"\\\n]*(?:\\.[^"\\\n]*)*" (\d{3}) '
+    + r' [-+]\d{4})\] "[^"\\\n]*(?:\\.[^"\\\n]*)*" (?P<status>\d{3}) '
 )
-# unlike nginx's own messages
-_ENTRY = re.compile(r"\[(?!(?:emerg|alert|crit|error|warn|notice|info|debug)\])")
+_TAIL = re.compile(_HEAD + r"(?P<tail>.*)$")
+_MSEC = re.compile(r"^\d{9,11}\.\d{3} (\d+\.\d{3}) (?:(\d+\.\d{3}|-) )?")
+_HAPROXY = (
+    r"^.*?\[(?P<start>" + _DATE + r"\.\d{3})\] \S+ \S+/\S+ "
+    r"-?\d+/-?\d+/-?\d+/-?\d+/\+?(?P<latency_ms>-?\d+) (?P<status>-?\d+) \+?\d+ "
+)
+# unlike nginx's own messages, and comments on the log
+_ENTRY = r"^(?:[^\n]*?\[(?!(?:emerg|alert|crit|error|warn|notice|info|debug)\])|\d{9}|[^ \n]+$)"
 _JUDGED = 200  # lines
+_SECONDS_ONLY = "timestamps are whole seconds"
+# Further columns, wherever they are in a line.
+_REQUEST = r'[^\n]*?(?:"| )(?P<method>[A-Z]{3,9}) (?P<endpoint>[^\s"?#]+)'
+_CLIENT = r"(?P<client>(?!\d{9,11}\.\d{3} )\S+) "
+_SIZE = r'[^\n]*?" \d{3} (?P<size>\d+|-)(?: "(?P<referer>[^"\n]*)" "(?P<user_agent>[^"\n]*)")?'
+_BACKEND = r"[^\n]*?\] (?P<frontend>\S+) (?P<backend>[^/\s]+)/(?P<server>\S+) "
+_NAMED = re.compile(r'(?<![\w.$%?&-])([A-Za-z_]\w*)[=:] ?"?[^\s",;|)}\]=]+')
+_LABEL = (
+    r'(?>[^\n]*?" \d{{3}} )(?>\S+ "[^"\n]*" "[^"\n]*")?[^\n]*?'
+    r'(?<![\w.$%?&-]){0}[=:] ?"?(?P<{0}>[^\s",;|)}}\]=]+)'
+)
 
 
-@record()
-class _Line:
-    """One line format: what to match, in the order timestamp, status, time; `label` of the time."""
-
-    tool: str
-    pattern: re.Pattern[bytes]
-    unit: str
-    unit_from: UnitFrom
-    at_end: bool  # the timestamp is that of the reply
-    order: tuple[int, int, int] = (0, 1, 2)
-    notes: tuple[str, ...] = ()
-    label: str | None = None
-
-
-_MSEC = re.compile(rb"^(\d{9,11}\.\d{3}) (\d+\.\d{3}) (?:(\d+\.\d{3}|-) )?")
-_TAIL = re.compile(_HEAD + rb"(.*)$", re.MULTILINE)
-_HAPROXY = _Line(
-    "HAProxy",
-    re.compile(
-        rb"^.*?\[(" + _DATE + rb"\.\d{3})\] \S+ \S+/\S+ "
-        rb"-?\d+/-?\d+/-?\d+/-?\d+/\+?(-?\d+) (-?\d+) \+?\d+ ",
-        re.MULTILINE,
-    ),
-    "ms", "format", False, (0, 2, 1),
-)  # fmt: skip
-
-
-def _dated(line: str) -> bool:
-    """True if a line may be an entry, and does not only comment on the log."""
-    return bool(_ENTRY.search(line)) or line[:9].isdigit() or (" " not in line and line != "")
-
-
-def _format_of(head: Head) -> _Line | None:
-    """The line format that fits nearly all of the first lines."""
-    lines = [line.encode("utf-8", "replace") for line in head.lines[:_JUDGED] if _dated(line)]
+def _log_of(head: Head, *, columns: bool = False) -> Log | None:
+    """The log whose pattern fits nearly all of the first lines; its pattern has all columns."""
+    lines = [line for line in head.lines[:_JUDGED] if re.match(_ENTRY, line)]
     # $msec, then a time or two, of which the longer one is the total time.
     matches = [match for line in lines if (match := _MSEC.match(line))]
-    pairs = [(float(row[2]), float(row[3])) for row in matches if row[3] not in (None, b"-")]
+    pairs = [(float(row[1]), float(row[2])) for row in matches if row[2] not in (None, "-")]
     longer = sum(two - first for first, two in pairs if abs(two - first) > _ROUNDED) > 0
-    number = rb"\S+ (\d+\.\d{3}) " if longer else rb"(\d+\.\d{3}) "
-    pattern = rb"^(\d{9,11}\.\d{3}) " + number + rb".*?(?<=\s)([1-5]\d\d)(?=\s|$)"
-    headless = re.compile(pattern, re.MULTILINE)
-    candidates = [_Line("nginx", headless, "s", "format", True, (0, 2, 1)), _HAPROXY]
-    tails = [
-        match[3].decode("utf-8", "replace").rstrip()
-        for line in lines
-        if (match := _TAIL.match(line))
-    ]
+    headless = r"^(?P<end_s>\d{9,11}\.\d{3}) " + r"\S+ " * longer
+    headless += r"(?P<latency_s>\d+\.\d{3}) .*?(?<=\s)(?P<status>[1-5]\d\d)(?=\s|$)"
+    zone = "timestamps without a time zone were taken as UTC"
+    of_tool = partial(Log, entry=_ENTRY, unit_from="format")
+    logs = [of_tool(headless, tool="nginx"), of_tool(_HAPROXY, tool="HAProxy", notes=(zone,))]
+    tails = [match["tail"].rstrip() for line in lines if (match := _TAIL.match(line))]
+    label = None
     if tails and len(tails) >= 0.9 * len(lines) and (time := time_field(tails)) is not None:
-        tool = "nginx" if time.seconds else "Apache httpd"
-        full = re.compile(_HEAD + time.pattern(), re.MULTILINE)
-        row = _Line(tool, full, time.unit, time.unit_from, time.seconds)
-        row = replace(row, notes=time.notes, label=time.label)
-        candidates.insert(0, row)
-    for line_format in candidates:
-        fits = sum(line_format.pattern.match(line) is not None for line in lines)
-        if lines and fits >= max(1, 0.9 * len(lines)):
-            return line_format
+        name = f"latency_{time.unit}{'_assumed' * (time.unit_from == 'assumed')}"
+        like, tool = _HEAD + time.pattern(name), "Apache httpd"
+        if time.seconds:
+            like, tool = like.replace("?P<start>", "?P<end>"), "nginx"
+        notes, origin = (*time.notes, _SECONDS_ONLY), time.unit_from
+        logs.insert(0, of_tool(like, tool=tool, notes=notes, unit_from=origin))
+        label = time.label
+    for log in logs if lines else ():
+        if sum(re.match(log.pattern, line) is not None for line in lines) >= 0.9 * len(lines):
+            if not columns:
+                return log
+            parts = [_CLIENT, _REQUEST, _SIZE] + [_BACKEND] * (log.tool == "HAProxy")
+            taken = set(re.findall(r"\?P<(\w+)", f"{parts}{log.pattern}")) | {label}
+            rest = [re.sub(r'^\S+ "[^"]*" "[^"]*"', "", tail) for tail in tails]
+            often = Counter(name for tail in rest for name in {*_NAMED.findall(tail)})
+            names = [name for name, number in often.items() if 2 * number >= len(rest)]
+            parts += [_LABEL.format(name) for name in names if name not in taken]
+            ahead = "".join(f"(?:(?={part})|)" for part in parts)
+            return replace(log, pattern=f"^{ahead}{log.pattern[1:]}")
     return None
 
 
@@ -309,122 +295,22 @@ def sniff(head: Head) -> Confidence:
     """Recognise a line format with a time; one without is refused with a reason when it is read."""
     if re.search(TRAEFIK, head.text, re.MULTILINE):
         return Confidence.NO
-    if _format_of(head) is not None:
+    if _log_of(head) is not None:
         return Confidence.CERTAIN
     first = next((line for line in head.lines if line.strip()), "")
-    return certain(re.match(_HEAD, first.encode("utf-8", "replace")))
+    return certain(re.match(_HEAD, first))
 
 
 def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every request."""
-    chosen = _format_of(source.head)
-    if chosen is None:
-        seen, expected = (
-            "this access log has no time of a request",
-            "$request_time (nginx) or %D (Apache)",
-        )
-        hint = hint_of(source.head.lines)  # a bare number may be anything
-        added = "add it to the log format, such as rt=$request_time or %D at the end"
-        raise source.corrupt(1, seen, expected, hint if "try" in hint else added)
-    unit, unit_from = options.resolve_unit(chosen.unit, chosen.unit_from)
-    notes = [*chosen.notes]
-    if chosen is _HAPROXY:
-        notes = ["timestamps without a time zone were taken as UTC"]
-    parts, others = [], 0
-    details: list[pd.DataFrame] = []
-    for first, chunk in line_chunks(source):
-        rows = chosen.pattern.findall(chunk)
-        if len(rows) < chunk.count(b"\n") + (not chunk.endswith(b"\n")):
-            for number, line in unmatched_lines(chunk, first, chosen.pattern, notes):
-                if not _dated(line):
-                    others += 1
-                    continue
-                seen = f"this line has no time: {line!r}"
-                options.refuse(source, number, seen, f"{chosen.tool}'s line format")
-        if not rows:
-            continue
-        columns = list(zip(*rows, strict=True))
-        stamp, status = (np.array(columns[k]) for k in chosen.order[:2])
-        duration = build.nanoseconds_of([*map(float, columns[chosen.order[2]])], unit)
-        try:
-            start = _nanoseconds_since_epoch(stamp)
-        except ValueError as error:
-            seen = f"not a valid timestamp ({error})"
-            raise source.corrupt(None, seen, "such as 21/Nov/2026:00:16:36 +0000") from None
-        if chosen.at_end:
-            start = start - np.rint(duration).astype(np.int64)
-        parts.append((duration, start, status.astype(np.int64)))
-        if options.columns:
-            lines = [line for line in chunk.split(b"\n") if chosen.pattern.match(line)]
-            details.append(_details(lines, chosen))
-        notes += [] if b"." in rows[0][chosen.order[0]] else ["timestamps are whole seconds"]
-    if not parts:
-        return {}
-    notes += [f"{format_items(others, 'line')} about something else left out"] if others else []
-    duration, start, status = (np.concatenate(column) for column in zip(*parts, strict=True))
-    outcome = build.outcome_codes(
-        error=(status >= 500) | (status <= 0),
-        timeout=(status == 504) | (status == 408),
-        unfinished=status == 499,  # nginx: the client gave up
-    )
-    given: dict[str, object] = {"duration": duration, "start": start, "outcome": outcome}
-    if options.columns:
-        given["columns"] = build.further_columns(details) | {"status": status}
-    run = Run(
-        tool=chosen.tool, unit=unit, unit_from=unit_from, notes=tuple(notes), measure="service",
-        corrected="none",
-    )  # fmt: skip
-    samples = build.samples_of(given, run, options, unit=build.base_unit(unit))[""]
-    return {"": samples.with_run(notes=samples.run.with_notes(SERVER_SIDE).notes)}
-
-
-_DETAILS = re.compile(
-    r'^(?:(?P<client>(?!\d{9,11}\.\d{3} )\S+) )?.*?(?:"| )(?P<method>[A-Z]{3,9}) '
-    r'(?P<endpoint>[^\s"]+)[^"\s]*(?: HTTP/[\d.]+)?'
-    r'(?:" (?P<status>\d{3}) (?P<size>\d+|-)(?: "(?P<referer>[^"]*)" "(?P<user_agent>[^"]*)")?)?'
-)
-_BACKEND = re.compile(r"\] (?P<frontend>\S+) (?P<backend>[^/\s]+)/(?P<server>\S+) ")
-_NAMED = re.compile(r'(?<![\w.$%?&-])([A-Za-z_][\w.-]*)[=:] ?"?([^\s",;|)}\]=]+)')
-
-
-def _details(lines: Sequence[bytes], chosen: _Line) -> pd.DataFrame:
-    """Further columns of each request: client, method, path, size, agent and labelled values."""
-    import pandas as pd
-
-    texts = pd.Series([line.decode("utf-8", "replace") for line in lines], dtype=object)
-    frame = texts.str.extract(_DETAILS).drop(columns="status")
-    frame["endpoint"] = frame["endpoint"].str.replace(r"[?#].*$", "", regex=True)
-    if chosen is _HAPROXY:
-        frame = frame.join(texts.str.extract(_BACKEND))
-    behind = texts.str.extract(r'" \d{3} (.*)$', expand=False).fillna("")
-    behind = behind.str.replace(r'^\S+ "[^"]*" "[^"]*"', "", regex=True)
-    named = [dict(_NAMED.findall(text)) for text in behind]
-    some = named[:_JUDGED]
-    for label in dict.fromkeys(label for row in some for label in row):
-        if sum(label in row for row in some) >= 0.5 * len(some) and label != chosen.label:
-            frame.insert(len(frame.columns), label, [row.get(label) for row in named], True)
-    return frame.dropna(axis=1, how="all")
-
-
-def _nanoseconds_since_epoch(stamps: AnyArray) -> Ints:
-    """Times of seconds, or of ``21/Nov/2026:00:16:36 +0000``, or with milliseconds and no zone."""
-    distinct, where = np.unique(stamps, return_inverse=True)  # each is parsed once
-    if b"/" not in distinct[0]:
-        micros = np.rint(distinct.astype(np.float64) * 1e3).astype(np.int64) * 1_000_000
-        return micros[where.reshape(-1)]
-    iso, zone = [], []
-    for stamp in distinct.tolist():
-        text = stamp.decode("ascii")
-        fraction = text[20:24] if text[20:21] == "." else ""
-        month = _MONTHS.index(text[3:6]) + 1
-        iso.append(f"{text[7:11]}-{month:02}-{text[:2]}T{text[12:20]}{fraction}")
-        sign = -1 if text[21:22] == "-" else 1
-        zone.append(0 if fraction else sign * (int(text[22:24]) * 3600 + int(text[24:26]) * 60))
-    since = np.array(iso, dtype="datetime64[ms]").astype(np.int64)
-    if (np.abs(since) > 9e12).any():
-        raise ValueError("it lies beyond the years 1678 to 2261")
-    times = since * 1_000_000 - np.array(zone, np.int64) * int(NANOSECONDS["s"])
-    return np.asarray(times[where.reshape(-1)])
+    log = _log_of(source.head, columns=options.columns)
+    if log is not None:
+        return log(source, options)
+    seen = "this access log has no time of a request"
+    expected = "$request_time (nginx) or %D (Apache)"
+    hint = hint_of(source.head.lines)  # a bare number may be anything
+    added = "add it to the log format, such as rt=$request_time or %D at the end"
+    raise source.corrupt(1, seen, expected, hint if "try" in hint else added)
 
 
 # ------------------------------------------------------------

@@ -18,7 +18,7 @@ from latencykit.core.buckets import EdgeBuckets
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
 from latencykit.io import build, json_text
-from latencykit.io.rows import CUT_LINE, RowLayout, read_table
+from latencykit.io.rows import RowLayout, line_refuser, read_table
 from latencykit.io.source import (
     Confidence,
     Data,
@@ -248,8 +248,8 @@ def read_log(source: Source, options: ReadOptions) -> dict[str, Data]:
     layout = RowLayout(names[:width], names[: min(width, 5)], largest=largest)
     frame, notes = read_table(source, options, layout)
     unit, unit_from = options.resolve_unit("ns")
-    value = build.nanoseconds_of(frame["value"].to_numpy(), unit).astype(np.int64)
-    if len(frame) and not frame["size"].any() and not frame.get("offset", frame["size"]).any():
+    value = build.nanoseconds_of(frame["value"], unit).astype(np.int64)
+    if value.size and not frame["size"].any() and not frame.get("offset", frame["size"]).any():
         note = (
             "each value is the mean of a window (log_avg_msec): "
             "the tail is hidden, as a log without it would show"
@@ -261,9 +261,9 @@ def read_log(source: Source, options: ReadOptions) -> dict[str, Data]:
     run = Run(
         tool="fio", measure="service", corrected="none", unit=unit, unit_from=unit_from, notes=notes
     )
-    start = frame["time"].to_numpy(np.int64) * 1_000_000 - value
-    code = frame["direction"].to_numpy(np.int64)
-    if not len(frame):
+    start = frame["time"].astype(np.int64) * 1_000_000 - value
+    code = frame["direction"].astype(np.int64)
+    if not value.size:
         return {}
     if code.min() < 0:
         expected = f"0 to {len(_DIRECTIONS) - 1}"
@@ -289,17 +289,16 @@ def _coarseness(bins: int) -> tuple[int, int] | None:
 
 def read_histograms(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every window as an interval of a log; several directions are its tags."""
-    lines, rows = source.text().splitlines(), []
-    width = lines[0].count(",") + 1 if lines else 1
-    notes: tuple[str, ...] = (_CLAT,)
-    for number, line in enumerate(lines, 1):
+    text, rows, notes = source.text(), [], [_CLAT]
+    width, refuse = (
+        text.partition("\n")[0].count(",") + 1,
+        line_refuser(source, options, text, notes),
+    )
+    for number, line in enumerate(text.split("\n"), 1):
         fields = re.findall(r"-?\d+", line)
-        if len(fields) != width and number == len(lines):
-            notes = (CUT_LINE, *notes)
-        elif len(fields) != width:
+        if len(fields) != width:
             if line.strip():
-                seen = f"a row of {len(fields)} numbers"
-                options.refuse(source, number, seen, str(width))
+                refuse(number, f"a row of {len(fields)} numbers", str(width))
         elif fields[1] not in ("0", "1", "2") or max(map(len, fields)) > _DIGITS or "-" in line:
             seen = f"a row that fio does not write, of direction {fields[1]}"
             options.refuse(source, number, seen, "direction 0, 1 or 2, then counts")
@@ -311,7 +310,12 @@ def read_histograms(source: Source, options: ReadOptions) -> dict[str, Data]:
     halved, full = _coarseness(width - 3) or (0, _BINS)
     unit, unit_from = options.resolve_unit("ns" if full == _BINS else "us")
     run = Run(
-        tool="fio", measure="service", corrected="none", unit=unit, unit_from=unit_from, notes=notes
+        tool="fio",
+        measure="service",
+        corrected="none",
+        unit=unit,
+        unit_from=unit_from,
+        notes=tuple(notes),
     )
     table = np.stack(rows)
     order = np.lexsort((table[:, 0], table[:, 1]))

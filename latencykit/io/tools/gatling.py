@@ -14,7 +14,7 @@ from latencykit.core.columns import Words, matching
 from latencykit.core.run import Run
 from latencykit.io import json_text
 from latencykit.io.build import data_from_points, outcome_codes, samples_of, unanswered
-from latencykit.io.rows import line_chunks, unmatched_lines
+from latencykit.io.rows import records
 from latencykit.io.source import Confidence, Data, Head, ReadOptions, Series, Source
 from latencykit.io.text_reports import certain, fact, has_match, plain, text_of_run
 
@@ -27,7 +27,6 @@ _REQUEST = re.compile(
     re.MULTILINE,
 )
 _ANY_REQUEST = re.compile(_KIND, re.MULTILINE)
-_VALID = re.compile(_REQUEST.pattern + rb"|^(?!" + _KIND + rb")", re.MULTILINE)  # any record
 _BEGIN = re.compile(
     r"^(?:RUN\t|[^\t\n]*\t[^\t\n]*\tRUN\t|(?:[^\t\n]*\t\d*\t)?REQUEST\t)", re.MULTILINE
 )
@@ -51,15 +50,9 @@ def read_log(source: Source, options: ReadOptions) -> dict[str, Data]:
         seen = "this is the binary simulation.log of Gatling 3.12 and later"
         hint = "read js/stats.json of the HTML report, which contains its percentiles"
         raise source.corrupt(None, seen, "the text of versions up to 3.11", hint)
-    rows: list[tuple[bytes, ...]] = []
     notes: list[str] = []
-    for first, chunk in line_chunks(source):
-        requests = _REQUEST.findall(chunk)
-        rows += requests
-        if len(_ANY_REQUEST.findall(chunk)) > len(requests):
-            for number, line in unmatched_lines(chunk, first, _VALID, notes):
-                due = "REQUEST, groups, name, start, end, OK or KO"
-                options.refuse(source, number, f"not a valid record: {line!r}", due)
+    due = "REQUEST, groups, name, start, end, OK or KO"
+    rows = list(records(source, options, _REQUEST, _ANY_REQUEST, due, notes))
     if not rows:
         return {}
     groups, names, starts, ends, statuses, messages = zip(*rows, strict=True)

@@ -20,12 +20,13 @@ from latencykit.core.run import Run
 from latencykit.core.samples import OUTCOMES
 from latencykit.io import build, json_text
 from latencykit.io.declared import Report, Text, data_of
-from latencykit.io.rows import line_chunks, unmatched_lines
+from latencykit.io.rows import records
 from latencykit.io.source import Data, ReadOptions, Source
 from latencykit.io.text_reports import has_json_keys, has_match
 
 _KINDS = {"ok": "ok", "": "ok", "deadlineexceeded": "timeout", "canceled": "unfinished"}
 _ROW = re.compile(rb"^(-?\d+(?:\.\d+)?),([A-Za-z]{1,30}),", re.MULTILINE)
+_CALL = re.compile(rb"^(?!duration \(ms\)|[ \t\r]*$)", re.MULTILINE)
 _FIRST = "the distribution is of {:,} of {:,} calls: ghz keeps the details of a million"
 _HINT = "ghz -O json and -O csv contain every call, and so the full distribution"
 
@@ -103,19 +104,11 @@ def _outcomes(words: Sequence[str] | Sequence[bytes]) -> NDArray[np.int8]:
 
 def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every call; the file does not say when each was sent. An error's text is not quoted."""
-    values: list[bytes] = []
-    statuses: list[bytes] = []
     notes: list[str] = []
-    for first, chunk in line_chunks(source):
-        rows = _ROW.findall(chunk)
-        values += [row[0] for row in rows]
-        statuses += [row[1] for row in rows]
-        if len(rows) < len(chunk.splitlines()):
-            for number, line in unmatched_lines(chunk, first, _ROW, notes):
-                if not line.startswith("duration (ms)"):
-                    options.refuse(source, number, repr(line), "duration,status,error")
-    if not values:
+    rows = list(records(source, options, _ROW, _CALL, "duration,status,error", notes))
+    if not rows:
         return {}
+    values, statuses = zip(*rows, strict=True)
     duration = build.nanoseconds_of(np.array([*map(float, values)]), "ms")
     outcome = _outcomes(statuses)
     run = Run(tool="ghz", measure="service", unit="ms", notes=tuple(notes))

@@ -40,15 +40,15 @@ def read_log(source: Source, options: ReadOptions) -> dict[str, Data]:
     names = ("start", "status", "duration")
     layout = RowLayout(names, names, sep="\t", largest={"start": 9e15, "duration": 9e15})
     frame, notes = read_table(source, options, layout)
-    status = frame["status"].to_numpy()
+    status = frame["status"]
     given = {
-        "start": frame["start"].to_numpy(np.int64),
-        "duration": frame["duration"].to_numpy(np.int64),
+        "start": frame["start"].astype(np.int64),
+        "duration": frame["duration"].astype(np.int64),
         "outcome": np.where((status < 100) | (status >= 400), OUTCOMES.index("error"), 0),
     }
     run = Run(
         tool="h2load", loop="closed", measure="service", corrected="none", unit="us",
-        unit_from="format", notes=notes, start=frame["start"].min() / 1e6 if len(frame) else None,
+        unit_from="format", notes=notes, start=frame["start"].min() / 1e6 if status.size else None,
     )  # fmt: skip
     return build.samples_of(given, run, options, unit="us")
 

@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 
 from latencykit._text import printable
+from latencykit.core.columns import Words, joined, matching
 from latencykit.core.run import Note, Run
 from latencykit.io import json_text
-from latencykit.io.build import outcome_codes
-from latencykit.io.declared import Json, Report, Rows, matching, report_of
+from latencykit.io.build import further_cells, numbers_of, outcome_codes
+from latencykit.io.declared import Json, Report, Rows, report_of
 from latencykit.io.rows import line_chunks
 from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 from latencykit.io.text_reports import has_json_keys, has_match, plain, text_of_run
@@ -29,29 +30,34 @@ _RUN = Run(
 )  # fmt: skip
 _CLOCK = r"\d{1,2}:\d\d:\d\d(?:[.,]\d{1,6})?"
 _DAY = 86_400_000  # ms
-_TRANSACTION = "^Number of samples in transaction"
-_TIMEOUT = r"(?i)timeout|timed out"
+_TRANSACTION = re.compile("Number of samples in transaction")
+_TIMEOUT = re.compile(r"timeout|timed out", re.IGNORECASE)
 _SUMMED_UP = "jmeter -l result.jtl writes every request, and so the distribution"
 _HEADLESS = re.compile(r"\d{13},\d+,[^,]*,[^,]*,.*,(?:true|false),")
 
 
-def finish_rows(frame: Any, given: dict[str, Any], run: Run) -> tuple[dict[str, Any], Run]:
+def finish_rows(
+    frame: dict[str, Any], given: dict[str, Any], run: Run
+) -> tuple[dict[str, Any], Run]:
     """Tell timeouts among failures, and transactions, which are sums of other samples."""
     if "success" in frame:
-        failed = matching(frame["success"], "(?i)^false$")
+        failed = matching(frame["success"], lambda text: text.lower() == "false")
         texts = (frame[name] for name in ("responseCode", "responseMessage") if name in frame)
-        late = np.logical_or.reduce([failed & False, *(matching(text, _TIMEOUT) for text in texts)])
+        late = np.logical_or.reduce(
+            [failed & False, *(matching(text, _TIMEOUT.search) for text in texts)]
+        )
         given["outcome"] = outcome_codes(error=failed, timeout=failed & late)
     for name in ("success", "failureMessage"):  # the outcome says it
         given.get("columns", {}).pop(name, None)
     if "responseMessage" in frame:
-        sums = matching(frame["responseMessage"], _TRANSACTION)
-        given["apart"] = sorted({str(name) for name in frame["label"][sums]})
+        sums = matching(frame["responseMessage"], _TRANSACTION.match)
+        given["apart"] = frame["label"].select(sums).names.tolist()
         if given["apart"]:
             note = "transactions, sums of other samples; they are left out of the aggregate"
             run = run.with_notes(f"{', '.join(given['apart'])}: {note}")
-    most = frame["allThreads"].max() if "allThreads" in frame and len(frame) else np.nan
-    if not np.isfinite(most) and "connection" in given and len(frame):
+    threads = frame.get("allThreads", np.zeros(0))
+    most = np.nanmax(threads) if np.isfinite(threads).any() else np.nan
+    if not np.isfinite(most) and "connection" in given and given["duration"].size:
         most = np.unique(given["connection"]).size
     return given, run.replace(connections=int(most) if np.isfinite(most) and most > 0 else None)
 
@@ -93,12 +99,12 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
 
 
 def _dated(
-    frame: Any, given: dict[str, Any], run: Run, source: Source
+    frame: dict[str, Any], given: dict[str, Any], run: Run, source: Source
 ) -> tuple[dict[str, Any], Run]:
     """Dates, or times of a day, in place of ms since the epoch."""
     import pandas as pd
 
-    stamps = frame["timeStamp"].astype(str)
+    stamps = pd.Series(frame["timeStamp"].cells).astype(str)
     clock = bool(stamps.str.fullmatch(_CLOCK).all())
     try:
         with warnings.catch_warnings():
@@ -124,6 +130,8 @@ def _dated(
 
 
 _SAMPLE = re.compile(rb"<(/?)(?:httpSample|sample)\b([^<>]*?)(/?)>")
+_NUMBERS = ("timeStamp", "elapsed", "allThreads")
+_PAIR = re.compile(r'(?<!\S)(\w+)="([^"]*)"')
 _ATTRIBUTE = {
     "timeStamp": "ts", "elapsed": "t", "label": "lb", "success": "s", "threadName": "tn",
     "allThreads": "na", "responseCode": "rc", "responseMessage": "rm",
@@ -134,9 +142,7 @@ def read_xml(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every label as a series; samples inside samples (redirects, …) are parts of theirs."""
     from html import unescape
 
-    import pandas as pd
-
-    depth, frames, ended = 0, [], False
+    depth, parts, ended = 0, dict[str, list[Any]](), False
     for line, chunk in line_chunks(source):
         elements = _SAMPLE.findall(chunk)
         ended = b"</testResults>" in chunk
@@ -145,30 +151,29 @@ def read_xml(source: Source, options: ReadOptions) -> dict[str, Data]:
             if depth == 0 and not closing:
                 texts.append(attributes.decode("utf-8", "replace"))
             depth += -1 if closing else 0 if empty else 1
-        text = pd.Series(texts, dtype=object)
-        part = pd.DataFrame(
-            {
-                name: text.str.extract(rf'(?:^|\s){key}="([^"]*)"', expand=False)
-                for name, key in _ATTRIBUTE.items()
-            }
-        )
-        bad = part["label"].isna()
-        for name in ("timeStamp", "elapsed", "allThreads"):
-            part[name] = pd.to_numeric(part[name], errors="coerce")
-            bad |= name != "allThreads" and (part[name].isna() | (part[name].abs() > 9e12))
+        rows = [dict(_PAIR.findall(text)) for text in texts]
+        bad = np.array(["lb" not in row for row in rows], np.bool_)
+        for key in ("ts", "t"):
+            bad |= ~(np.abs(numbers_of(row.get(key, "") for row in rows)) <= 9e12)
         if bad.any():
             options.refuse(source, line, "a sample without t, ts or lb", "all three")
-        frames.append(part[~bad])
-    frame = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
-    if not len(frame):
+        rows = [row for row, wrong in zip(rows, bad.tolist(), strict=True) if not wrong]
+        for name, key in _ATTRIBUTE.items():
+            parts.setdefault(name, []).append(Words.of([row.get(key) for row in rows]))
+    columns: dict[str, Any] = {name: joined(some) for name, some in parts.items()}
+    if not columns or not columns["label"].codes.size:
         return {}
-    kinds = frame["label"].astype("category")
-    names = {name: unescape(name) for name in kinds.cat.categories}
-    frame["label"] = kinds.map(names).astype(str)
+    label = columns["label"]
+    columns["label"] = Words.named(label.codes, [unescape(name) for name in label.names.tolist()])
+    frame = {
+        name: further_cells([cells]) if name in _NUMBERS else cells.sorted()
+        for name, cells in columns.items()
+        if cells.names.size
+    }
     note = Note(
         "the file ends before </testResults>: the test was still running, or the file is truncated"
     )
-    return ROWS.data(frame.dropna(axis=1, how="all"), () if ended else (note,), options)
+    return ROWS.data(frame, () if ended else (note,), options)
 
 
 # ------------------------------------------------------------

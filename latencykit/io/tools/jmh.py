@@ -27,7 +27,7 @@ from latencykit.core.jackknife import student_quantile
 from latencykit.core.run import Run
 from latencykit.core.summary import Summary
 from latencykit.io import build, json_text
-from latencykit.io.raw.cells import Style, decimal_number, decimal_style
+from latencykit.io.raw.cells import decimal_number, decimal_style
 from latencykit.io.source import Data, ReadOptions, Series, SeveralDocuments, Source
 from latencykit.io.text_reports import fact, has_json_keys, has_match, line_numbers, plain
 
@@ -360,51 +360,41 @@ def _rows(
     columns, names = ["Cnt"], list[str]()
     if heading is not None:
         columns, names = heading[2].split(), _jmh_text_parameters(heading)
-    scores: list[str] = []  # and their errors, as they are printed
-    for given in filter(None, (row for _, _, row in table)):
-        scores += given["numbers"].split()[len(_numbers(given, columns)) - 1 :]
-        scores += filter(None, [given["error"]])
-    style = decimal_style(scores)
-    for number, line, row in table:
-        facts = _facts(row, columns, style) if row else None
-        if row is None or facts is None:
+    rows = [(number, line, _cells(row, columns) if row else {}) for number, line, row in table]
+    style = decimal_style(row[key] for *_, row in rows for key in _DECIMALS if row.get(key))
+    for number, line, row in rows:
+        row |= {key: decimal_number(row[key], style) for key in _DECIMALS if row.get(key)}
+        if not (row.get("Score") or row.get("Rough")):
             seen = f"{printable(line.strip(), 50)!r}"
             options.refuse(source, number, seen, "a row of JMH's table")
             continue
-        params = {f"Param: {name}": v for name, v in zip(names, row[2].split(), strict=True)}
-        yield (
-            number,
-            {"Benchmark": row[1], "Mode": row["mode"], "Unit": row["unit"]}
-            | params | {"Threads": _of(row[1], threads)} | facts,
-        )  # fmt: skip
+        params = {f"Param: {name}": v for name, v in zip(names, row["given"], strict=True)}
+        own = {"Threads": row["Thr"]} if "Thr" in row else {}
+        yield number, {"Threads": _of(row["Benchmark"], threads)} | row | own | params
 
 
-def _numbers(row: re.Match[str], columns: list[str]) -> list[str]:
-    """The numbers up to the score; older versions print no sign before the error."""
-    numbers = row["numbers"].split()
-    if row["sign"] or len(numbers) < 2 or numbers[-2].isdigit():
-        return numbers
-    more = len(numbers) > len(columns) + 1 or not numbers[0].isdigit()
-    return numbers[:-1] if more else numbers
+_DECIMALS = ("Score", "Score Error (99.9%)")
 
 
-def _facts(row: re.Match[str], columns: list[str], style: Style) -> dict[str, Any] | None:
-    """Count, score and threads of a row; None without a score."""
-    numbers, rough = _numbers(row, columns), row["rough"]
+def _cells(row: re.Match[str], columns: list[str]) -> dict[str, Any]:
+    """The cells of a row by the names of the CSV's columns, and its parameters; else nothing."""
+    numbers, rough, error = row["numbers"].split(), row["rough"], row["error"]
+    unsigned = not row["sign"] and len(numbers) > 1 and not numbers[-2].isdigit()
+    if unsigned and (len(numbers) > len(columns) + 1 or not numbers[0].isdigit()):
+        error = numbers.pop()  # as older versions print it
     if len(numbers) > len(columns) + 1:  # thousands with blanks, or another table
-        return None
-    score = None if rough else decimal_number(numbers.pop(), style) if numbers else None
+        return {}
+    score = None if rough else numbers.pop() if numbers else None
     if rough == "0":
         rough, score = None, "0"
     known = dict(zip(reversed(columns), reversed(numbers), strict=False))
-    if (score is None and rough is None) or not all(map(str.isdigit, known.values())):
-        return None
+    if not all(map(str.isdigit, known.values())):
+        return {}
     count = next((known[name] for name in ("Cnt", "Samples", "Count") if name in known), None)
-    unsigned = row["numbers"].split()[len(_numbers(row, columns)) :]
-    error = row["error"] or "".join(unsigned)
-    facts = {"Score": score, "Rough": rough, "Samples": count}
-    facts["Score Error (99.9%)"] = decimal_number(error, style) if error else None
-    return facts | ({"Threads": known["Thr"]} if "Thr" in known else {})
+    return known | {
+        "Benchmark": row[1], "Mode": row["mode"], "Unit": row["unit"], "Rough": rough,
+        "Samples": count, "given": row[2].split(), _DECIMALS[0]: score, _DECIMALS[1]: error,
+    }  # fmt: skip
 
 
 def _results(text: str, threads: Mapping[str, int]) -> Iterator[tuple[int, Mapping[str, Any]]]:

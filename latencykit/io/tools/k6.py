@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from latencykit._records import record
 from latencykit._text import format_items, printable
-from latencykit.core.columns import matching
+from latencykit.core.columns import Cells, Words, matching, select
 from latencykit.core.run import Run
 from latencykit.core.samples import OUTCOMES
 from latencykit.core.summary import Summary
@@ -237,34 +237,30 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
     )  # fmt: skip
     frame, notes = read_table(source, options, layout)
     metrics: dict[str, Points] = {}
-    for name in frame["metric_name"].cat.categories.tolist():
-        rows = frame[frame["metric_name"] == name]
+    for name in frame["metric_name"].names.tolist():
+        chosen = matching(frame["metric_name"], name.__eq__)
+        rows: dict[str, Any] = {key: select(cells, chosen) for key, cells in frame.items()}
         if numeric:  # seconds, ms, µs or ns, by their size
-            stamps = rows["timestamp"].to_numpy(np.int64)
+            stamps = rows["timestamp"].astype(np.int64)
             factors = (ns for least, ns in _STAMPS if not stamps.size or stamps.max() >= least)
             stamp = stamps * next(factors)
         else:
-            stamp = build.iso_nanoseconds(rows["timestamp"].astype(str).tolist())
-        cells = (
-            rows[word].astype(str).tolist() if word in rows else [""] * len(rows)
-            for word in _WORDS[1:]
-        )
+            stamp = build.iso_nanoseconds(rows["timestamp"].cells.tolist())
+        nothing = Words.of([""] * stamp.size)
         metrics[name] = {
             "stamp": stamp,
-            "value": rows["metric_value"].to_numpy(np.float64),
-            "outcome": _outcomes(*cells),
+            "value": rows["metric_value"].astype(np.float64),
+            "outcome": _outcomes(*(rows.get(word, nothing) for word in _WORDS[1:])),
         }
         if options.columns:
             beside = [word for word in ("status", *further) if word in rows]
-            metrics[name]["columns"] = rows[beside]
+            metrics[name]["columns"] = {word: build.further_cells([rows[word]]) for word in beside}
     if metrics and all((points["stamp"] % 1_000_000_000 == 0).all() for points in metrics.values()):
         notes += ("timestamps are whole seconds: K6_CSV_TIME_FORMAT=unix_nano keeps the rest",)
     return _series_of_points(metrics, notes, options, source)
 
 
-def _outcomes(
-    expected: list[str], status: list[str], code: list[str], error: list[str]
-) -> NDArray[np.int8]:
+def _outcomes(expected: Cells, status: Cells, code: Cells, error: Cells) -> NDArray[np.int8]:
     """Outcomes by k6's own opinion, else by their status; 1050 is its code for a timeout."""
     refused = matching(status, lambda text: text == "0" or (len(text) == 3 and text >= "400"))
     failed = np.where(matching(expected, bool), matching(expected, "false".__eq__), refused)
@@ -313,7 +309,7 @@ def read_points_json(source: Source, options: ReadOptions) -> dict[str, Data]:
                     options.refuse(source, number, "a point without time and value", "both")
             part = _points(records, metric_names, options)
         parts.append(part)
-    metrics = {
+    metrics: dict[str, Points] = {
         name: {
             key: np.concatenate([part[name][key] for part in parts if name in part])
             for key in ("stamp", "value", "outcome")
@@ -322,10 +318,13 @@ def read_points_json(source: Source, options: ReadOptions) -> dict[str, Data]:
     }
     if options.columns:
         for name, points in metrics.items():
-            import pandas as pd
-
             tables = [part[name]["columns"] for part in parts if name in part]
-            points["columns"] = pd.concat(tables, ignore_index=True)
+            keys = dict.fromkeys(key for table in tables for key in table)
+            points["columns"] = {
+                key: build.further_cells([table.get(key, table[""]) for table in tables])
+                for key in keys
+                if key
+            }
     return _series_of_points(metrics, notes, options, source)
 
 
@@ -338,16 +337,17 @@ def _points(
         rows = [row["data"] for row in records if row["metric"] == name and row["type"] == "Point"]
         if rows:
             tags = [row.get("tags") or {} for row in rows]
-            cells = ([str(tag.get(word, "")) for tag in tags] for word in _WORDS[1:])
+            cells = (Words.of([str(tag.get(word, "")) for tag in tags]) for word in _WORDS[1:])
             metrics[name] = {
                 "stamp": build.iso_nanoseconds([row["time"] for row in rows]),
                 "value": np.array([row["value"] for row in rows], np.float64),
                 "outcome": _outcomes(*cells),
             }
             if options.columns:
-                import pandas as pd
-
-                metrics[name]["columns"] = pd.DataFrame(tags, dtype=object)
+                keys = dict.fromkeys(key for tag in tags for key in tag)
+                metrics[name]["columns"] = {
+                    key: Words.of([tag.get(key) for tag in tags]) for key in (*keys, "")
+                }
     return metrics
 
 
@@ -381,7 +381,7 @@ def _series_of_points(
         given = {"start": points["stamp"] - duration, "duration": duration}
         given["outcome"] = points["outcome"] if points["outcome"].any() else None
         if options.columns:
-            given["columns"] = build.further_columns([points["columns"]])
+            given["columns"] = points["columns"]
         series[name] = build.samples_of(given, run, options)[""]
     return series
 

@@ -21,7 +21,7 @@ from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
 from latencykit.errors import InvalidArgumentError
 from latencykit.io import build, json_text
-from latencykit.io.rows import CUT_LINE
+from latencykit.io.rows import line_refuser
 from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 from latencykit.io.text_reports import below, certain, has_json_keys, has_match, plain, text_of_run
 
@@ -101,7 +101,7 @@ def _rows(source: Source, options: ReadOptions, notes: list[str]) -> Iterator[di
     text = source.text()
     reader = csv.reader(io.StringIO(text, newline=""))
     names = _columns(next(reader, []))
-    cut = None if text.endswith("\n") else text.count("\n")
+    refuse = line_refuser(source, options, text, notes)
     for row in reader:
         if not row:
             continue
@@ -122,11 +122,9 @@ def _rows(source: Source, options: ReadOptions, notes: list[str]) -> Iterator[di
         )  # fmt: skip
         if complete:
             yield cells
-        elif cut is not None and reader.line_num >= cut:
-            notes.append(CUT_LINE)
         else:
             seen, expected = f"{printable(','.join(row))!r}", f"{len(names)} fields with numbers"
-            options.refuse(source, reader.line_num, seen, expected)
+            refuse(reader.line_num, seen, expected)
 
 
 def read_stats(source: Source, options: ReadOptions) -> dict[str, Data]:
@@ -173,35 +171,26 @@ def _name(row: Mapping[str, str]) -> str:
 
 
 def _data(row: Mapping[str, str], run: Run) -> Data:
-    """One row as a histogram of its percentiles, or a summary where they are of a window."""
+    """One row as the percentiles of its good requests, which those of all are taken for.
+
+    The maximum is exact, where percentiles are rounded.
+    """
     value = {name: number for name, text in row.items() if (number := _number(text)) is not None}
     levels = [name for name in value if re.fullmatch(r"[\d.]+%", name)]
     cells = {float(name[:-1]): value[name] for name in levels}
     points = build.in_nanoseconds(cells or {50.0: value.get("median response time")}, "ms")
     stats = build.in_nanoseconds({kind: value.get(name) for kind, name in _STATS.items()}, "ms")
     total, failed = int(value["request count"]), int(value.get("failure count", 0))
-    return _of_good(total, failed, points, stats, value.get("requests/s"), run)
-
-
-def _of_good(
-    total: int,
-    failed: int,
-    points: dict[float, float],
-    stats: dict[str, float],
-    rate: float | None,
-    run: Run,
-) -> Data:
-    """Percentiles of the good requests; the maximum is exact, where percentiles are rounded."""
+    rate = value.get("requests/s") or None
     duration = run.duration or (round(total / rate, 3) if rate else None)
     run = run.replace(failed=failed, achieved=rate, duration=duration)
     run = run.with_notes(_ROUNDED, *build.mixed_note(failed))
-    good = max(total - failed, 0)
     top = stats.get("max", np.inf)
     points = {
         p: top if np.isfinite(top) and p * total > 100 * (total - 1) else min(value, top)
         for p, value in points.items()
     }
-    return build.data_from_points(points, good, stats if total else {}, run)
+    return build.data_from_points(points, max(total - failed, 0), stats if total else {}, run)
 
 
 def _aggregate_first(series: Mapping[str, Data]) -> dict[str, Data]:
@@ -295,54 +284,53 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
             if not _RULE.match(line) and pattern.match(line) is None and not below_rule:
                 seen = f"{printable(line.strip())!r}"
                 raise source.corrupt(number, seen, "a row of Locust's table", "run it again")
-    counts: dict[str, tuple[str, ...]] = {}
-    points: dict[str, dict[float, float]] = {}
-    totals: dict[str, int] = {}
-    columns: list[float] = []
+    rows: dict[str, dict[str, str]] = {}
+    points: dict[str, dict[str, str]] = {}
+    columns: list[str] = []
     first = False
     for line in text.split("\n"):
         if heading := _POINT_HEADING.match(line):
-            columns = [float(cell.rstrip("%")) for cell in heading[1].split()]
+            columns = heading[1].split()
             first = re.search(r"# reqs\s+[\d.]+%", line) is not None  # before 1.0
         elif row := _COUNTS.match(line):
-            counts[" ".join(row[1].split())] = row.groups()
+            name, *cells = (" ".join((cell or "").split()) for cell in row.groups())
+            rows[name] = dict(zip(_PRINTED, cells, strict=False))
         elif columns and (row := _POINTS.match(line)) and len(row[2].split()) == len(columns) + 1:
-            numbers_of_row = row[2].split()
-            count = numbers_of_row.pop(0 if first else -1)
-            cells = zip(columns, numbers_of_row, strict=True)
-            values = {p: cell for p, cell in cells if cell != "N/A"}
-            name = " ".join(row[1].split()).removeprefix("None ")
-            totals[name] = int(count) if count.isdigit() else 0
-            points[name] = build.in_nanoseconds(values, "ms")
-    series: dict[str, Data] = {}
-    if not counts:  # the table of percentiles alone, whose last column is the maximum
-        for name, values_ns in points.items():
-            top = {"max": values_ns[100.0]} if 100.0 in values_ns else {}
-            series[name] = _of_good(totals[name], 0, values_ns, top, None, _RUN)
-    for name, (_, total, failed, mean, low, high, median, rate, _) in counts.items():
-        if int(total):
-            stats = build.in_nanoseconds({"mean": mean, "min": low, "max": high}, "ms")
-            values_ns = points.get(name) or {50.0: build.nanoseconds(float(median), "ms")}
-            numbers = int(total), int(failed)
-            series[name] = _of_good(*numbers, values_ns, stats, float(rate) or None, _RUN)
-    return _aggregate_first(series)
+            cells, name = row[2].split(), " ".join(row[1].split()).removeprefix("None ")
+            count = {"request count": cells.pop(0 if first else -1)}
+            points[name] = count | dict(zip(columns, cells, strict=True))
+    if not rows:  # the table of percentiles alone, whose last column is the maximum
+        rows = {name: {"max response time": row.get("100%", "")} for name, row in points.items()}
+    rows = {name: points.get(name, {}) | row for name, row in rows.items()}
+    return _of_rows(rows)
+
+
+_PRINTED = (
+    "request count", "failure count", "average response time", "min response time",
+    "max response time", "median response time", "requests/s",
+)  # fmt: skip
+
+
+def _of_rows(rows: Mapping[str, Mapping[str, str]]) -> dict[str, Data]:
+    """The series of rows by their names, but those without a request."""
+    sent = {name: row for name, row in rows.items() if _number(row["request count"])}
+    return _aggregate_first({name: _data(row, _RUN) for name, row in sent.items()})
+
+
+_PAGE = {
+    "request count": "num_requests", "failure count": "num_failures",
+    "average response time": "avg_response_time", "min response time": "min_response_time",
+    "max response time": "max_response_time", "median response time": "median_response_time",
+    "requests/s": "total_rps",
+}  # fmt: skip
 
 
 def read_page(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read what the page of a running test asks for: a median, a mean and both ends."""
-    series: dict[str, Data] = {}
-    for row in json_text.entry(json_text.load(source), "stats", source, list):
-        if row.get("num_requests"):
-            keys = {"mean": "avg_response_time", "min": "min_response_time"}
-            stats = {name: row.get(key) for name, key in keys.items()}
-            stats["max"] = row.get("max_response_time")
-            points = {50.0: build.nanoseconds(row["median_response_time"], "ms")}
-            numbers = int(row["num_requests"]), int(row.get("num_failures") or 0)
-            name = " ".join(filter(None, (row.get("method"), str(row.get("name")))))
-            rate = row.get("total_rps")
-            ends = build.in_nanoseconds(stats, "ms")
-            series[name] = _of_good(*numbers, points, ends, rate, _RUN)
-    return _aggregate_first(series)
+    stats = json_text.entry(json_text.load(source), "stats", source, list)
+    names = [" ".join(filter(None, (row.get("method"), str(row.get("name"))))) for row in stats]
+    rows = [{name: str(row.get(key) or 0) for name, key in _PAGE.items()} for row in stats]
+    return _of_rows(dict(zip(names, rows, strict=True)))
 
 
 FORMATS = {

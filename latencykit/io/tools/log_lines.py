@@ -19,12 +19,14 @@ import numpy as np
 from latencykit._records import record
 from latencykit._text import format_items, printable
 from latencykit.core.columns import Words, coded
+from latencykit.core.run import UnitFrom
 from latencykit.errors import InvalidArgumentError
 from latencykit.io.raw.build_samples import gathered
 from latencykit.io.raw.cells import latency_columns
-from latencykit.io.raw.columns import plan_of
+from latencykit.io.raw.columns import TimestampColumn, plan_of
 from latencykit.io.raw.log_parts import ESCAPES, hint_of, rows_of
-from latencykit.io.rows import Table, line_chunks
+from latencykit.io.raw.outcomes import Reading
+from latencykit.io.rows import CUT_LINE, Table, line_chunks
 from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Source
 from latencykit.io.text_reports import certain
 
@@ -32,6 +34,7 @@ Groups = dict[str, int]
 
 SERVER_SIDE = "measured by the server: excludes what requests waited before they arrived"
 _SAMPLE = 400  # lines
+_SERVED = Reading("status", "served", empty=0)
 
 
 @record()
@@ -43,9 +46,14 @@ class Log:
     pattern : str
         Of a line, with a group per column.
     failed, late, canceled : str
-        What of a group ``status`` or ``outcome`` is an error, a timeout, or was given up.
+        What of a group ``outcome`` is an error, a timeout, or was given up; a group ``status`` has
+        HTTP's statuses.
+    entry : str
+        What a line begins with that is a request, and corrupt if it does not match.
     tool : str or None
         The program that writes it, which measures its own requests.
+    unit_from : str
+        ``format`` where the program's rules say the unit that the pattern names.
     notes : tuple of str
     """
 
@@ -53,7 +61,9 @@ class Log:
     failed: str = r"^5\d\d|^0\b|^-"
     late: str = r"^(?:504|408)"
     canceled: str = r"^499"
+    entry: str = ""
     tool: str | None = None
+    unit_from: UnitFrom = "file"
     notes: tuple[str, ...] = ()
 
     def sniff(self, head: Head) -> Confidence:
@@ -70,30 +80,56 @@ class Log:
             raise source.corrupt(1, seen, "the lines of requests", hint_of([line]))
         first = self._table(pattern, rows).columns
         kept = {name: cells for name, cells in first.items() if coded(cells)[1] != [""]}
-        plan = plan_of(kept, options, source)
-        plan = plan if plan.tag != "method" else replace(plan, tag=None)
+        latency = next((name for name in kept if name.startswith("latency")), None)
+        named = replace(options, column=options.column or latency)
+        if "status" in kept:  # which has HTTP's, whatever they look like
+            kept["status"] = Words.of(["ok"] * len(rows))
+        both = {"status", "outcome"} <= kept.keys()
+        plan = plan_of({k: v for k, v in kept.items() if k != "outcome" or not both}, named, source)
+        outcomes = [_SERVED if row.column == "status" else row for row in plan.outcomes]
+        plan = replace(plan, outcomes=(*outcomes, *[Reading("outcome", "words")] * both))
+        if self.tool or plan.tag == "method":
+            plan = replace(plan, tag=None)
+        if self.tool:  # a client's address is no connection
+            plan = replace(plan, connection=None)
+            side = next((name for name in ("start", "end") if name in kept), None)
+            if side is not None and not plan.moments:  # a time, though this one cannot be read
+                plan = replace(plan, moments={side: TimestampColumn(side, "moment", "ns")})
         notes: list[str] = []
         series = gathered(
-            self._tables(source, pattern, notes), plan, options, source,
+            self._tables(source, options, pattern, notes), plan, options, source,
             partial(_lines_of, source, pattern), notes,
         )  # fmt: skip
         facts: dict[str, Any] = {"tool": self.tool}
         if self.tool is not None:
             facts |= {"measure": "service", "corrected": "none"}
             notes.append(SERVER_SIDE)
+        if plan.unit_from == "file":
+            facts["unit_from"] = self.unit_from
         return {
             name: data.with_run(**facts, notes=data.run.with_notes(*self.notes, *notes).notes)
             for name, data in series.items()
         }
 
     def _tables(
-        self, source: Source, pattern: re.Pattern[str], notes: list[str]
+        self, source: Source, options: ReadOptions, pattern: re.Pattern[str], notes: list[str]
     ) -> Iterator[Table]:
         """The rows of each chunk; in the end, a note on the lines that are none."""
         others = done = 0
-        for _, text in _texts(source):
+        for first, text in _texts(source):
             rows = rows_of(pattern, text)
-            others += sum(map(bool, map(str.strip, text.split("\n")))) - len(rows)
+            lines = text.split("\n")
+            unlike = sum(map(bool, map(str.strip, lines))) - len(rows)
+            for number, line in enumerate(lines, first) if unlike and self.entry else ():
+                if not re.match(self.entry, line) or pattern.match(line):
+                    continue
+                unlike -= 1
+                if number == first + len(lines) - 1:
+                    notes.append(CUT_LINE)
+                else:
+                    seen = f"this line has no time: {printable(line)!r}"
+                    options.refuse(source, number, seen, f"{self.tool}'s line format")
+            others += unlike
             if rows:
                 yield Table(self._table(pattern, rows).columns, done)
             done += len(rows)
@@ -104,11 +140,11 @@ class Log:
         """Texts as columns, statuses as outcomes."""
         columns = {}
         for name, cells in zip(pattern.groupindex, zip(*rows, strict=True), strict=True):
-            words = Words.of([cell or "" for cell in cells])
+            words = Words.of(cells)
             if name in ("start", "end"):  # Java's and Python's 10:15:02,114
                 names = [" ".join(text.replace(",", ".").split()) for text in words.names.tolist()]
                 words = Words(words.codes, np.array(names, object))
-            if name in ("status", "outcome"):
+            if name == "outcome":
                 outcomes = [self._outcome(text) for text in words.names.tolist()]
                 words = Words(words.codes, np.array(outcomes, object))
             columns[name] = words
@@ -207,8 +243,8 @@ TRAEFIK = (
 _ELB = (
     rf"(?P<end>{_STAMP}) (?P<balancer>\S+) (?P<client>\S+) (?P<target>\S+)"
     r" (?:-1|(?P<request_processing>[\d.]+)) (?:-1|(?P<latency_s>[\d.]+))"
-    r" (?:-1|(?P<response_processing>[\d.]+)) (?P<status>\d+|-) \S+ (?P<bytes_received>\d+)"
-    r' (?P<bytes_sent>\d+) "(?P<request>[^"\n]*HTTP/[\d.]+|- - - ?)"'
+    r" (?:-1|(?P<response_processing>[\d.]+)) (?:(?P<status>\d+)|(?P<outcome>-)) \S+"
+    r' (?P<bytes_received>\d+) (?P<bytes_sent>\d+) "(?P<request>[^"\n]*HTTP/[\d.]+|- - - ?)"'
 )
 _ELB_NOTE = "the latency is the target's own (target_processing_time, backend_processing_time)"
 _SECONDS = "timestamps are whole seconds"

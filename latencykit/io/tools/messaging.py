@@ -20,13 +20,11 @@ import re
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from latencykit._text import printable
 from latencykit.core.run import Run
 from latencykit.core.summary import Summary
 from latencykit.io import build, json_text
-from latencykit.io.rows import CUT_LINE, RowLayout, read_table
+from latencykit.io.rows import RowLayout, line_refuser, read_table
 from latencykit.io.source import Confidence, Data, Head, ReadOptions, Series, Source
 from latencykit.io.text_reports import (
     blocks,
@@ -133,9 +131,9 @@ def read_raw(source: Source, options: ReadOptions) -> dict[str, Data]:
     unit, unit_from = options.resolve_unit("ms")
     layout = RowLayout(("value",), ("value",), largest={"value": 9e12})
     frame, notes = read_table(source, options, layout)
-    if not len(frame):
+    values = build.nanoseconds_of(frame["value"], unit)
+    if not values.size:
         return {}
-    values = build.nanoseconds_of(frame["value"].to_numpy(np.float64), unit)
     columns, left_out = build.without_negative({"duration": values}, options)
     run = _NATS_RUN.replace(unit=unit, unit_from=unit_from, notes=(*notes, *left_out))
     return {"": build.data_from_values(columns["duration"], run)}
@@ -203,17 +201,18 @@ def _distribution(source: Source, options: ReadOptions, run: Run) -> dict[str, D
     unit, unit_from = options.resolve_unit("ms")
     points: dict[float, float] = {}
     total, share, value, notes = 0, 0.0, 0.0, list(run.notes)
-    lines = source.text().split("\n")
+    text = source.text()
+    lines, refuse = text.split("\n"), line_refuser(source, options, text, notes)
     begin = next((k for k, line in enumerate(lines, 1) if _HEADER.match(line)), 0)
     for number, line in enumerate(lines[begin:], begin + 1):
         row = _ROW.match(line) if len(line) < _LONGEST else None
         if not line.strip():
             continue
-        if number == len(lines) and (row is None or re.search(r"\.\d{6}$", row[4]) is None):
-            notes.append(CUT_LINE)
-        elif row is None or float(row[2]) > 1 or float(row[1]) < value:
+        if number == len(lines) and row and not re.search(r"\.\d{6}$", row[4]):
+            row = None
+        if row is None or float(row[2]) > 1 or float(row[1]) < value:
             expected = "value, percentile, count, 1/(1-percentile), ascending"
-            options.refuse(source, number, f"{printable(line.strip(), 50)!r}", expected)
+            refuse(number, f"{printable(line.strip(), 50)!r}", expected)
         else:
             value, share, total = float(row[1]), float(row[2]), int(row[3])
             points[round(share * 100, 6)] = build.nanoseconds(value, unit)

@@ -13,7 +13,7 @@ from typing import Any
 from latencykit.core.run import Run
 from latencykit.io.build import data_from_points
 from latencykit.io.source import ReadOptions, Series, Source
-from latencykit.io.text_reports import fact, has_match, section_runs
+from latencykit.io.text_reports import fact, has_match, text_of_run
 
 _BEGIN = re.compile(r"^MLPerf Results Summary[ \t]*$", re.MULTILINE)
 _ROW = re.compile(
@@ -30,29 +30,28 @@ _HINT = "mlperf_log_detail.txt has more of the run; mlperf_log_trace.json has ev
 
 
 def read(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
-    """Read the statistics of every kind of latency, of every run."""
-    for label, part in section_runs(source, _BEGIN).items():
-        text = part.text
-        scenario = fact(text, r"^Scenario : (\w+)", str) or ""
-        rate = fact(text, r"^target_qps : ([\d.]+)", float)
-        verdict = fact(text, r"^Result is : (INVALID)", "LoadGen says that the result is {}".format)
-        run = Run(
-            tool="MLPerf LoadGen", unit="ns", unit_from="file", **_LOOPS.get(scenario, {}),
-            rate=rate if scenario == "Server" else None,
-            achieved=fact(text, r"^(?:Completed s|S)amples per second *: ([\d.]+)", float),
-            notes=(_HINT, *filter(None, [verdict])),
-        )  # fmt: skip
-        stats: defaultdict[str, dict[str, str]] = defaultdict(dict)
-        points: defaultdict[str, dict[float, str]] = defaultdict(dict)
-        for word, level, what, value in _ROW.findall(text):
-            name = _NAMES.get(what.lower(), what.lower())
-            if level:
-                points[name][float(level)] = value
-            else:
-                stats[name][word.lower()] = value
-        for name, values in stats.items():
-            own = f"{label} {name if len(stats) > 1 else ''}".strip()
-            yield own, data_from_points(points[name], None, values, run, "ns")
+    """Read the statistics of every kind of latency of a run."""
+    text = text_of_run(source, _BEGIN)
+    scenario = fact(text, r"^Scenario : (\w+)", str) or ""
+    rate = fact(text, r"^target_qps : ([\d.]+)", float)
+    verdict = fact(text, r"^Result is : (INVALID)", "LoadGen says that the result is {}".format)
+    run = Run(
+        tool="MLPerf LoadGen", unit="ns", unit_from="file", **_LOOPS.get(scenario, {}),
+        rate=rate if scenario == "Server" else None,
+        achieved=fact(text, r"^(?:Completed s|S)amples per second *: ([\d.]+)", float),
+        notes=(_HINT, *filter(None, [verdict])),
+    )  # fmt: skip
+    stats: defaultdict[str, dict[str, str]] = defaultdict(dict)
+    points: defaultdict[str, dict[float, str]] = defaultdict(dict)
+    for word, level, what, value in _ROW.findall(text):
+        name = _NAMES.get(what.lower(), what.lower())
+        if level:
+            points[name][float(level)] = value
+        else:
+            stats[name][word.lower()] = value
+    for name, values in stats.items():
+        own = name if len(stats) > 1 else ""
+        yield own, data_from_points(points[name], None, values, run, "ns")
 
 
 FORMATS = {

@@ -16,7 +16,7 @@ from latencykit.core.histogram import Histogram, merge_histograms
 from latencykit.core.run import Run
 from latencykit.core.summary import Summary
 from latencykit.io import build
-from latencykit.io.rows import CUT_LINE
+from latencykit.io.rows import line_refuser
 from latencykit.io.source import Data, ReadOptions, Series, Source
 from latencykit.io.text_reports import has_match, line_numbers, plain
 
@@ -101,28 +101,25 @@ def read_console(source: Source, options: ReadOptions) -> Series:  # noqa: ARG00
 
 def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read the last row of a timer's file."""
-    lines = source.text().split("\n")
+    text, notes = source.text(), list[str]()
+    lines, refuse = text.split("\n"), line_refuser(source, options, text, notes)
     names = lines[0].strip().split(",")
     last: dict[str, str] = {}
-    line, notes = 0, tuple[str, ...]()
+    line = 0
     for number, row in enumerate(csv.reader(lines[1:]), 2):
         if len(row) == len(names) and build.unit_in(row[-1]):
             last, line = dict(zip(names, row, strict=True)), number
-        elif number == len(lines) and row:
-            notes = (CUT_LINE,)
         elif row:
-            seen = f"{printable(lines[number - 1])!r}"
-            options.refuse(source, number, seen, f"{len(names)} fields")
+            refuse(number, f"{printable(lines[number - 1])!r}", f"{len(names)} fields")
     if not last:
         return {}
     unit = build.unit_in(last["duration_unit"]) or "ns"
-    return {"": _timer(_numbers(last, line, source), unit, notes)}
+    return {"": _timer(_numbers(last, line, source), unit, tuple(notes))}
 
 
 def read_histostats(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read each tag: its intervals' percentiles as histograms, added up."""
     text = source.text()
-    lines = text.split("\n")
     unit, unit_from = options.resolve_unit("ns")
     legend = _HISTOSTATS.search(text)
     names = legend[1].split(",") if legend else []
@@ -130,7 +127,8 @@ def read_histostats(source: Source, options: ReadOptions) -> dict[str, Data]:
     ends: list[float] = []
     note = "each interval's percentiles made these buckets"
     notes = [f"{note}; --log-histograms keeps the full distribution"]
-    for number, line in enumerate(lines, 1):
+    refuse = line_refuser(source, options, text, notes)
+    for number, line in enumerate(text.split("\n"), 1):
         if not line.strip() or line.startswith("#"):
             continue
         row = _interval(line, names, unit)
@@ -138,11 +136,9 @@ def read_histostats(source: Source, options: ReadOptions) -> dict[str, Data]:
             tag, end, histogram = row
             ends.append(end)
             parts.setdefault(tag, []).extend([] if histogram is None else [histogram])
-        elif number == len(lines):
-            notes.append(CUT_LINE)
         else:
             expected = "Tag=…,start,length,count,min,percentiles,max"
-            options.refuse(source, number, f"{printable(line)!r}", expected)
+            refuse(number, f"{printable(line)!r}", expected)
     facts: dict[str, object] = {
         "tool": "NoSQLBench", "unit": unit, "unit_from": unit_from, "notes": tuple(notes),
         "duration": max(ends, default=0.0) or None,

@@ -63,9 +63,11 @@ def finish_json(report: Report, record: Any) -> Report:
     return evenly(replace(report, run=run, timeout=0.0))
 
 
-def finish_rows(frame: Any, given: dict[str, Any], run: Run) -> tuple[dict[str, Any], Run]:
+def finish_rows(
+    frame: dict[str, Any], given: dict[str, Any], run: Run
+) -> tuple[dict[str, Any], Run]:
     """Find the moments at which requests were due, where these show an even schedule."""
-    delay = np.rint(frame["Response-delay"].to_numpy(np.float64) * 1e9).astype(np.int64)
+    delay = np.rint(frame["Response-delay"] * 1e9).astype(np.int64)
     due = given["start"] - (given["duration"] - delay)
     rate = None
     if due.size >= _OFTEN and (given["duration"] > _APART * delay).any():

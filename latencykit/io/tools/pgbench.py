@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from latencykit._text import format_items
+from latencykit.core.columns import matching
 from latencykit.core.run import Run
 from latencykit.io.build import data_from_points, outcome_codes, samples_of
 from latencykit.io.declared import Lines
-from latencykit.io.rows import CUT_LINE, RowLayout, read_table
+from latencykit.io.rows import RowLayout, line_refuser, read_table
 from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 from latencykit.io.text_reports import certain, fact, has_match, text_of_run
 
@@ -61,11 +62,11 @@ def read_log(source: Source, options: ReadOptions) -> dict[str, Data]:
     names = _COLUMNS[:width]
     layout = RowLayout(names, names, sep=" ", optional=("time",), na=("skipped", *_FAILED))
     frame, notes = read_table(source, options, layout)
-    timed = frame["time"].to_numpy(np.float64)
+    timed = frame["time"].astype(np.float64)
     missing = np.isnan(timed)
-    end = (frame["epoch"].to_numpy(np.int64) * 1_000_000 + frame["us"].to_numpy(np.int64)) * 1000
+    end = (frame["epoch"].astype(np.int64) * 1_000_000 + frame["us"].astype(np.int64)) * 1000
     duration = np.nan_to_num(timed).astype(np.int64) * 1000
-    seventh = frame["lag"].to_numpy(np.float64) if width > 6 else np.zeros(0)
+    seventh = frame["lag"].astype(np.float64) if width > 6 else np.zeros(0)
     # A seventh column may count retries (mostly 0) instead of microseconds of lag.
     retries = seventh.size > 0 and bool(seventh.max() < 100) and bool(np.median(seventh) == 0)
     intended, facts = None, _CLOSED
@@ -76,22 +77,25 @@ def read_log(source: Source, options: ReadOptions) -> dict[str, Data]:
     outcome = None
     if missing.any():  # the file is read again for the words in place of times
         words, _ = read_table(source, options, RowLayout(names, (), ("time",), " "))
-        skipped = (words["time"] == "skipped").to_numpy()[: missing.size]
+        skipped = matching(words["time"], "skipped".__eq__)[: missing.size]
         outcome = outcome_codes(error=missing, dropped=missing & skipped)
-    scripts, code = np.unique(frame["script"].to_numpy(np.int64), return_inverse=True)
+    scripts, code = np.unique(frame["script"].astype(np.int64), return_inverse=True)
     columns: dict[str, Any] = {
         "duration": duration, "start": end - duration, "intended": intended, "outcome": outcome,
-        "connection": frame["client"].to_numpy(np.int64),
+        "connection": frame["client"].astype(np.int64),
         "code": code.reshape(-1) if scripts.size > 1 else None,
     }  # fmt: skip
-    spans = frame.groupby("client")["transaction"].agg(["min", "max"])
-    expected = int((spans["max"] - spans["min"] + 1).sum())
-    share = len(frame) / expected if expected else 1.0
+    order = np.lexsort((frame["transaction"], columns["connection"]))
+    number, client = frame["transaction"][order], columns["connection"][order]
+    last = np.flatnonzero(np.diff(client, append=-1))  # of each client
+    first = np.append(0, last[:-1] + 1)[: last.size]
+    expected = int((number[last] - number[first] + 1).sum())
+    share = timed.size / expected if expected else 1.0
     if share <= 0.98:  # transaction numbers have gaps
         note = f"the log is a sample of about {share:.0%} of the transactions (--sampling-rate)"
         notes += (f"{note}: a stall may be missing from it",)
     run = Run(
-        tool="pgbench", connections=frame["client"].nunique() or None, unit="us",
+        tool="pgbench", connections=last.size or None, unit="us",
         unit_from="format", notes=notes, **facts,
     )  # fmt: skip
     return samples_of(columns, run, options, [f"script {number}" for number in scripts])
@@ -102,16 +106,13 @@ def read_intervals(source: Source, options: ReadOptions) -> dict[str, Data]:
     rows: list[list[int]] = []
     notes = [_SUMS]
     text = source.text()
-    lines = text.splitlines()
+    lines, refuse = text.split("\n"), line_refuser(source, options, text, notes)
     for number, line in enumerate(lines, 1):
-        last = number == len(lines) and not text.endswith("\n")
-        narrower = last and rows and len(line.split()) < len(rows[-1])
+        narrower = number == len(lines) and rows and len(line.split()) < len(rows[-1])
         if _INTERVAL.fullmatch(line.strip()) and not narrower:
             rows.append([int(part) for part in line.split()])
-        elif last:
-            notes.append(CUT_LINE)
         elif line.strip():
-            options.refuse(source, number, "not an interval", "6 to 15 whole numbers")
+            refuse(number, "not an interval", "6 to 15 whole numbers")
     width = min((len(row) for row in rows), default=0)
     if not width:
         return {}

@@ -16,8 +16,8 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -33,19 +33,24 @@ _TOTALS = "Totals"
 _MEMTIER_HINT = "--json-out-file contains the full distribution"
 _TABLE_ROW = re.compile(r"^(\w[\w-]*)((?: +(?:[\d.]+|---|-?nan))+) *$", re.MULTILINE)
 _SPREAD_ROW = re.compile(r"^(\w[\w-]*) +([\d.]+) +([\d.]+) *$", re.MULTILINE)
-_BLOCK = re.compile(r"^====== (.{1,300}?) ======\s*$", re.MULTILINE)
+_TITLE = re.compile(  # of a test, or all that -q prints of it
+    r"====== (.{1,300}?) ======\s*$|(?!\s*throughput summary)(.{1,300}?): "
+    r"(?P<rate>[\d.]+|inf|nan) requests per second(?:, p50=(?P<p50>[\d.]+) msec)?\s*$"
+)
 _ROW = re.compile(
     r"^\s*([\d.]{1,20})% <= ([\d.]{1,30}) milliseconds(?: \(cumulative count (\d{1,18})\))?\s*$"
-)
-_QUIET = re.compile(
-    r"^(.{1,300}?): ([\d.]+|inf|nan) requests per second(?:, p50=([\d.]+) msec)?\s*$"
 )
 _COLUMNS = re.compile(r"\s*avg(?:\s+(?:min|max|p\d+(?:\.\d+)?))+\s*")
 _VALUE = re.compile(r"[\d.]+|[-+]?(?:nan|inf)")
 _IMPORTANT = re.compile(r"requests per second|requests completed in|^\s*avg\s+min\s")
+_KNOWN = re.compile(
+    rf"\s*\d{{1,18}} requests completed in [\d.]+ seconds|{_TITLE.pattern}"
+    r"|\s*(?:throughput summary: )?[\d.]+ requests per second"
+)
 _PROGRESS = re.compile(r"rps=[\d.]+ \(overall: ")
 _CLIP = 3000.0  # ms
 _COARSEST = 0.93  # a bucket of one digit is up to 1/16 of its value wide
+_RUN = Run(tool="redis-benchmark", loop="closed", measure="service", corrected="none", unit="ms")
 _HINT = "redis-benchmark without -q and --csv (6.2 and later) prints the full distribution"
 
 
@@ -146,146 +151,131 @@ def read_memtier_text(source: Source, options: ReadOptions) -> dict[str, Data]: 
     return dict(sorted(series.items(), key=lambda item: item[0] != _TOTALS))
 
 
-@dataclass
-class _Test:
-    """One test of the run, as it is collected line by line."""
-
-    name: str
-    count: int = 0
-    seconds: float | None = None
-    clients: int | None = None
-    rate: float | None = None
-    shares: list[tuple[float, float]] = field(default_factory=list)  # ms, percent: before 6.2
-    steps: list[tuple[float, float]] = field(default_factory=list)  # ms, count: at halving shares
-    edges: list[tuple[float, float]] = field(default_factory=list)  # ms, count: at even steps
-    decimals: int = 0
-    columns: list[str] = field(default_factory=list)
-    stats: dict[str, float] = field(default_factory=dict)
-
-
 def sniff_text(head: Head) -> Confidence:
     """Recognise the title of a test, a quiet line, or the progress that is overwritten."""
     text = plain(head.text)
     summary = re.search(r"^[ \t]*latency summary \(msec\):", text, re.MULTILINE)
-    lines = (line for line in text.split("\n") if "requests per second" in line and len(line) < 500)
+    lines = [line for line in text.split("\n") if len(line) < 500]
+    titles = [title for line in lines if (title := _TITLE.match(line))]
     return certain(
-        ("requests completed in" in text and _BLOCK.search(text))
+        ("requests completed in" in text and titles)
         or (summary and "throughput summary:" in text)
-        or any(map(_QUIET.match, lines))
+        or any(title["rate"] for title in titles)
         or _PROGRESS.search(head.text)
     )
 
 
 def read_text(source: Source, options: ReadOptions) -> Series:
     """Read one series per test."""
+    lines = plain(source.text()).split("\n")
+    begins = [k for k, line in enumerate(lines) if _TITLE.match(line)]
     none = True
-    for test in _tests(plain(source.text()).split("\n"), source, options):
-        if (data := _test_data(test, source)) is not None:
+    for begin, end in pairwise([*dict.fromkeys([0, *begins]), len(lines)]):
+        title = _TITLE.match(lines[begin])
+        data = _test(lines, begin, end, title, source, options)
+        if data is not None:
             none = False
-            yield test.name, data
+            yield (title[1] or title[2]).strip() if title else "", data
     if none:
         expected = "a distribution, a summary or a p50"
         raise source.corrupt(None, "it contains no latencies", expected, _HINT)
 
 
-def _tests(lines: list[str], source: Source, options: ReadOptions) -> Iterator[_Test]:
-    """Every test of the text."""
-    test = _Test("")
-    even = False
-    for number, line in enumerate(lines, 1):
-        title, quiet = _BLOCK.match(line), _QUIET.match(line)
+def _test(
+    lines: Sequence[str],
+    begin: int,
+    end: int,
+    title: re.Match[str] | None,
+    source: Source,
+    options: ReadOptions,
+) -> Data | None:
+    """The data of the lines of a test; None where they hold no latency."""
+    stats = {"p50": float(title["p50"])} if title and title["p50"] else {}
+    columns: list[str] = []
+    rows: list[tuple[float, float, bool]] = []  # ms; cumulative count or share; of the even steps
+    even, last = False, (0.0, 0.0)
+    for number, line in enumerate(lines[begin:end], begin + 1):
         expected = ""
-        if quiet and not title and not quiet[1].strip().startswith("throughput summary"):
-            yield test
-            test, even = _Test(quiet[1].strip(), rate=build.number_in(quiet[2])), False
-            test.stats = {"p50": float(quiet[3])} if quiet[3] else {}
-        elif title:
-            yield test
-            test, even = _Test(title[1].strip()), False
-        elif "<=" in line and "millisec" in line:
+        if "<=" in line and "millisec" in line:
             row = _ROW.match(line)
-            if row is None or not _take(row, test, even):
+            value, share = (
+                build.number_in(row[k]) if row and row[k] else None
+                for k in (2, 3 if row and row[3] else 1)
+            )
+            if value is None or share is None or value < last[0] or share < last[1]:
                 expected = "50.000% <= 0.031 milliseconds (cumulative count 1), ascending"
+            else:
+                last = value, share
+                rows.append((*last, even))
         elif line.startswith("Cumulative distribution"):
-            even = True
-        elif test.columns and line.strip():
-            words, columns, test.columns = line.split(), test.columns, []
+            even, last = True, (0.0, 0.0)
+        elif columns and line.strip():
+            words = line.split()
             if len(words) == len(columns) and all(map(_VALUE.fullmatch, words)):
                 values = dict(zip(columns, map(build.number_in, words), strict=True))
-                test.stats = {name: value for name, value in values.items() if value is not None}
+                stats = {name: value for name, value in values.items() if value is not None}
             else:
                 expected = ", ".join(columns)
-        elif completed := re.match(r"^\s*(\d{1,18}) requests completed in ([\d.]+) seconds", line):
-            test.count, test.seconds = int(completed[1]), build.number_in(completed[2])
-        elif clients := re.match(r"^\s*(\d{1,9}) parallel clients", line):
-            test.clients = int(clients[1])
-        elif rate := re.match(r"^\s*(?:throughput summary: )?([\d.]+) requests per second", line):
-            test.rate = build.number_in(rate[1])
+            columns = []
         elif _COLUMNS.fullmatch(line):
-            test.columns = line.split()
-        elif _IMPORTANT.search(line):
+            columns = line.split()
+        elif _IMPORTANT.search(line) and not _KNOWN.match(line):
             expected = "a line that redis-benchmark prints"
         if expected and number < len(lines):
             options.refuse(source, number, f"{printable(line.strip())!r}", expected)
-    yield test
-
-
-def _take(row: re.Match[str], test: _Test, even: bool) -> bool:
-    """Add one row of a list; False where it does not ascend."""
-    value, share = build.number_in(row[2]), build.number_in(row[1])
-    if value is None or share is None:
-        return False
-    if row[3] is None:
-        test.decimals = len(row[2].partition(".")[2])
-        rows, new = test.shares, (value, share)
-    else:
-        rows, new = test.edges if even else test.steps, (value, float(row[3]))
-    if rows and (new[0] < rows[-1][0] or new[1] < rows[-1][1]):
-        return False
-    rows.append(new)
-    return True
-
-
-def _test_data(test: _Test, source: Source) -> Data | None:
-    """A test's data; None where its lines hold no latency."""
-    points, stats = build.statistics_in(build.in_nanoseconds(test.stats, "ms"))
-    run = Run(
-        tool="redis-benchmark", loop="closed", measure="service", corrected="none", unit="ms",
-        duration=test.seconds or None, achieved=test.rate, connections=test.clients,
+    text = "\n".join(lines[begin:end])
+    run = _RUN.replace(
+        duration=fact(text, r"^\s*\d+ requests completed in ([\d.]+) s", build.number_in) or None,
+        connections=fact(text, r"^\s*(\d{1,9}) parallel clients", int),
+        achieved=build.number_in(title["rate"]) if title and title["rate"] else
+        fact(text, r"^\s*(?:throughput summary: )?([\d.]+) requests per second", build.number_in),
     )  # fmt: skip
-    if test.steps or test.edges:
-        return _counted(test, stats, points, run, source)
-    if test.shares:
-        value, share = np.array(test.shares).T
-        step, stats = 10.0**-test.decimals, {"max": float(value[-1]) or None}
-        run = run.with_notes(
-            f"this version rounds latencies down: each may be up to {step:g} ms higher than printed"
-        )
-        if not test.count:
-            points = {p: build.nanoseconds(v, "ms") for v, p in test.shares}
-            return Summary(build.in_nanoseconds(stats, "ms"), points, None, "ns", run)
-        counts = np.diff(np.rint(share * test.count / 100).astype(np.int64), prepend=0)
-        high = np.append(value[:-1], value[-1] + step)
-        low = np.concatenate(([0.0], high[:-1]))
-        return build.data_from_buckets(low, high, counts, run, stats=stats)
+    count = fact(text, r"^\s*(\d{1,18}) requests completed in [\d.]+ seconds", int) or 0
+    if rows and "(cumulative count" in text:
+        return _counted(rows, stats, run, title[1] if title else "", source)
+    if not rows:
+        return _of_stats(stats, count, run)
+    value, share = np.array(rows)[:, :2].T
+    printed = re.findall(r"% <= \d*\.?(\d*) millisec", text)
+    step, top = 10.0 ** -len(printed[-1]), {"max": float(value[-1]) or None}
+    run = run.with_notes(
+        f"this version rounds latencies down: each may be up to {step:g} ms higher than printed"
+    )
+    if not count:
+        points = {p: build.nanoseconds(v, "ms") for v, p, _ in rows}
+        return Summary(build.in_nanoseconds(top, "ms"), points, None, "ns", run)
+    counts = np.diff(np.rint(share * count / 100).astype(np.int64), prepend=0)
+    high = np.append(value[:-1], value[-1] + step)
+    low = np.concatenate(([0.0], high[:-1]))
+    return build.data_from_buckets(low, high, counts, run, stats=top)
+
+
+def _of_stats(stats: Mapping[str, float], count: int, run: Run) -> Data | None:
+    """The statistics of a test (ms); None where there are none."""
+    points, stats = build.statistics_in(stats)
     if not stats and not points:
         return None
-    return build.data_from_points(points, test.count or None, stats, run.with_notes(_HINT))
+    return build.data_from_points(points, count or None, stats, run.with_notes(_HINT), "ms")
 
 
 def _counted(
-    test: _Test, stats: dict[str, float], points: dict[float, float], run: Run, source: Source
+    rows: Sequence[tuple[float, float, bool]],
+    named: Mapping[str, float],
+    run: Run,
+    name: str,
+    source: Source,
 ) -> Data | None:
     """The histogram of two lists of cumulative counts."""
-    rows = dict(sorted(test.steps + test.edges))
-    for (before, count), (value, more) in zip(test.edges, test.edges[1:], strict=False):
+    points, stats = build.statistics_in(build.in_nanoseconds(named, "ms"))
+    counted = dict(sorted((value, count) for value, count, _ in rows))
+    for (before, count), (value, more) in pairwise((v, n) for v, n, even in rows if even):
         below = value * _COARSEST - (0.1 if value < 2.2 else 1.0)
         if more > count and below > before:  # nothing was counted up to here
-            rows.setdefault(below, max(n for v, n in rows.items() if v <= below))
-    values, cumulative = np.array(sorted(rows.items())).T
+            counted.setdefault(below, max(n for v, n in counted.items() if v <= below))
+    values, cumulative = np.array(sorted(counted.items())).T
     counts = np.diff(cumulative.astype(np.int64), prepend=0)
     if (counts < 0).any():
-        seen = f"the two distributions of {test.name} contradict each other"
+        seen = f"the two distributions of {name} contradict each other"
         raise source.corrupt(None, seen, "equal counts", "run it again")
     if not counts.sum():
         return None
@@ -333,7 +323,7 @@ def read_csv(source: Source, options: ReadOptions) -> Series:
                 options.refuse(source, number, seen, expected)
             continue
         stats = dict(zip(columns[2:], values[1:], strict=False))
-        data = _test_data(_Test(row[0], rate=values[0], stats=stats), source)
+        data = _of_stats(stats, 0, _RUN.replace(achieved=values[0]))
         if data is not None:
             none = False
             yield row[0], data

@@ -63,11 +63,11 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
     frame, notes = read_table(source, options, layout)
     run = _run(plain("\n".join(lines[:at])))
     if measured:
-        duration = nanoseconds_of(frame["latency"].to_numpy(), "us")
+        duration = nanoseconds_of(frame["latency"], "us")
     else:
-        trip = nanoseconds_of(frame["rx"].to_numpy() - frame["tx"].to_numpy(), "s")
+        trip = nanoseconds_of(frame["rx"] - frame["tx"], "s")
         duration = trip / 2 if run.notes else trip
-    start = np.rint(frame["tx"].to_numpy() * 1e9).astype(np.int64)
+    start = np.rint(frame["tx"] * 1e9).astype(np.int64)
     return samples_of({"duration": duration, "start": start}, run.with_notes(*notes), options)
 
 

@@ -59,8 +59,8 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     clock = (header["clock"] or unit).lower() if header else unit
     if clock == "none":
         clock = "ns"
-    latency = nanoseconds_of(frame["latency"].to_numpy(), unit)
-    end = whole_nanoseconds(frame["time"].to_numpy(), clock)
+    latency = nanoseconds_of(frame["latency"], unit)
+    end = whole_nanoseconds(frame["time"], clock)
     begins = header is not None and header["time"].upper() in ("STIME", "START")
     start = end if begins else end - np.rint(latency).astype(np.int64)
     guess = () if header else ("two columns without names: taken as end time and latency",)

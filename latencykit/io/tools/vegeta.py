@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from latencykit._text import printable
-from latencykit.core.columns import coded
+from latencykit.core.columns import Words, coded
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
 from latencykit.errors import InvalidArgumentError
@@ -28,7 +28,7 @@ from latencykit.io.gob import columns_of_structs
 from latencykit.io.hgrm import parse_spectrum, spectrum_data
 from latencykit.io.raw import objects
 from latencykit.io.raw.columns import ColumnPlan, TimestampColumn
-from latencykit.io.rows import CUT_LINE, RowLayout, read_table
+from latencykit.io.rows import CUT_LINE, RowLayout, line_refuser, read_table
 from latencykit.io.source import Confidence, Data, Head, ReadOptions, Series, Source
 from latencykit.io.text_reports import below, certain, has_match, plain, sections, text_of_run
 from latencykit.units import format_duration, parse_duration
@@ -61,16 +61,15 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
     )
     frame, notes = read_table(source, options, layout)
     given: Columns = {
-        "start": frame["stamp"].to_numpy(np.int64),
-        "duration": frame["latency"].to_numpy(np.int64),
-        "status": frame["code"].to_numpy(np.int64),
+        "start": frame["stamp"].astype(np.int64),
+        "duration": frame["latency"].astype(np.int64),
+        "status": frame["code"].astype(np.int64),
     }
     for name in words:
-        kinds = frame[name].astype("category").cat
-        given[name] = np.asarray(kinds.codes, np.int64)
-        given[f"{name}s"] = ["" if kind == "" else str(kind) for kind in kinds.categories]
+        given[name], given[f"{name}s"] = coded(frame[name])
     if options.columns:
-        given["columns"] = build.further_columns([frame[[*further, "code"]]])
+        names = (*further, "code")
+        given["columns"] = {name: build.further_cells([frame[name]]) for name in names}
     return _series(given, notes, options)
 
 
@@ -105,6 +104,7 @@ def read_gob(source: Source, options: ReadOptions) -> dict[str, Data]:
     notes: list[str] = []
     names = ("Attack", "Code", "Timestamp", "Latency", "Error")
     further = {"BytesOut": "bytes_out", "BytesIn": "bytes_in", "Method": "method", "URL": "url"}
+    further |= {"Code": "code"}
     asked = (*names, *further) if options.columns else names
     parts = list(columns_of_structs(source, asked, notes))
     if not parts:
@@ -127,24 +127,14 @@ def read_gob(source: Source, options: ReadOptions) -> dict[str, Data]:
     }
     for key, name in (("error", "Error"), ("attack", "Attack")):
         if name in columns:
-            given[key], given[f"{key}s"] = _coded(columns[name])
+            given[key], given[f"{key}s"] = coded(Words.of(columns[name]).sorted())
     if options.columns:
-        import pandas as pd
-
-        frame = pd.DataFrame(
-            {further[name]: columns[name] for name in further if name in columns}
-            | {"code": columns["Code"]}
-        )
-        for name in {"method", "url"} & set(frame):
-            frame[name] = frame[name].str.decode("utf-8", "replace")
-        given["columns"] = build.further_columns([frame])
+        given["columns"] = {
+            name: build.further_cells([cells if cells.dtype.kind in "iu" else Words.of(cells)])
+            for key, name in further.items()
+            if (cells := columns.get(key)) is not None
+        }
     return _series(given, notes, options)
-
-
-def _coded(words: NDArray[np.bytes_]) -> tuple[NDArray[np.int64], list[str]]:
-    """Position of each word among the distinct ones, and these as text."""
-    kinds, code = np.unique(words, return_inverse=True)
-    return code.reshape(-1), [kind.decode("utf-8", "replace") for kind in kinds.tolist()]
 
 
 _FURTHER = ("method", "url", "code", "bytes_in", "bytes_out")
@@ -339,15 +329,8 @@ def read_hdrplot(source: Source, options: ReadOptions) -> dict[str, Data]:
     text_of_run(source, _HDRPLOT)
     part = sections(source, _HDRPLOT)[-1]
     notes: list[str] = []
-    lines = part.lines(0, len(part.text))
-
-    def fail(number: int, seen: str, expected: str) -> None:
-        if number == lines[-1][0] and not part.text.endswith("\n"):
-            notes.append(CUT_LINE)
-        else:
-            options.refuse(source, number, seen, expected)
-
-    spectrum = parse_spectrum(lines, fail)
+    refuse = line_refuser(source, options, source.text(), notes)
+    spectrum = parse_spectrum(part.lines(0, len(part.text)), refuse)
     if not spectrum.counts or not spectrum.counts[-1]:
         return {"": build.unanswered(_RUN)}
     spectrum.reported_stats = {"min": spectrum.values[0], "max": spectrum.values[-1]}

@@ -24,13 +24,13 @@ from latencykit.core.run import Run
 from latencykit.io import json_text
 from latencykit.io.build import data_from_points, nanoseconds, printed_rows, samples_of
 from latencykit.io.declared import Lines
-from latencykit.io.rows import line_chunks
+from latencykit.io.rows import records
 from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 from latencykit.io.text_reports import fact, has_json_keys, has_match, text_of_run
 
 _LINE = re.compile(r"^ *\[([^\]]+)\], ?([^,\n]+), ?(\S+) *$", re.MULTILINE)
 _RAW = re.compile(rb"^([A-Za-z][\w-]*),(\d{12,14}),(-?\d{1,18})\r?$", re.MULTILINE)
-_NOT_RAW = re.compile(rb"^[A-Z][\w-]*,\d{12,14},(?!-?\d{1,18}\r?$)[^\n]*\n", re.MULTILINE)
+_ANY_RAW = re.compile(rb"^[A-Za-z][\w-]*,\d{12,14},", re.MULTILINE)
 _RAW_HEADER = "latency raw data: op, timestamp(ms), latency(us)"
 _OVERALL = r"\[OVERALL\], ?RunTime\(ms\),"
 _BEGIN = r"^(?:Command line:|\[OVERALL\],)"
@@ -148,14 +148,8 @@ def _operation(facts: Mapping[str, str], count: int, run: Run) -> Data:
 
 def read_raw(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every row of the raw measurement type."""
-    rows: list[tuple[bytes, ...]] = []
-    for first, chunk in line_chunks(source):
-        rows += _RAW.findall(chunk)
-        bad = _NOT_RAW.search(chunk)
-        if bad:
-            line = first + chunk.count(b"\n", 0, bad.start())
-            seen = "not a row of the raw measurement"
-            options.refuse(source, line, seen, "operation,ms,us")
+    notes: list[str] = []
+    rows = list(records(source, options, _RAW, _ANY_RAW, "operation,ms,us", notes))
     if not rows:
         return {}
     operation, end, latency = zip(*rows, strict=True)
@@ -165,7 +159,7 @@ def read_raw(source: Source, options: ReadOptions) -> dict[str, Data]:
     given = {"duration": duration, "start": start, "code": operations.codes}
     run = Run(
         tool="YCSB", loop="closed", measure="service", corrected="none", unit="us",
-        unit_from="format",
+        unit_from="format", notes=tuple(notes),
     )  # fmt: skip
     return samples_of(given, run, options, operations.names.tolist(), apart=("CLEANUP",))
 
