@@ -70,43 +70,14 @@ def test_native_histograms(read_text):
     assert interval_series(found).max.tolist() == [2e8]
 
 
-NATIVE = {  # buckets (0, 2.9e-39], (1/64, 1/32] and (1/32, 1/16] with 1, 2 and 4 requests
-    "count": "7", "sum": 0.25, "schema": 0, "zeroThreshold": 2.9e-39, "zeroCount": "1",
-    "positiveSpans": [{"offset": -5, "length": 2}], "positiveDeltas": ["2", "2"],
-    "timestamp": "1000000",
-}  # fmt: skip
-GOGO = {
-    "Count": {"CountInt": 7}, "sum": 0.25, "schema": 0, "zero_threshold": 2.9e-39,
-    "ZeroCount": {"ZeroCountInt": 1}, "positive_spans": [{"offset": -5, "length": 2}],
-    "positive_deltas": [2, 2], "timestamp": 1_000_000,
-}  # fmt: skip
-
-
-def remote(*histograms, name="rpc_seconds"):
-    labels = [{"name": "__name__", "value": name}]
-    return {"timeseries": [{"labels": labels, "samples": [], "histograms": list(histograms)}]}
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        json.dumps({"results": [remote(NATIVE)]}),
-        json.dumps(remote(NATIVE), indent=1).replace("\n", "\r\n"),
-        json.dumps(remote(GOGO)),
-        json.dumps(remote({k: v for k, v in NATIVE.items() if k != "count"} | {"countInt": "7"})),
-        answer([{"metric": {"__name__": "rpc_seconds"}, "histogram": [1, NATIVE]}], "vector"),
-        json.dumps({
-            "name": "rpc_seconds", "type": "HISTOGRAM", "metric": [{"histogram": {
-                "sampleCount": "7", "sampleSum": 0.25, "schema": 0, "zeroThreshold": 2.9e-39,
-                "zeroCount": "1", "positiveSpan": [{"offset": -5, "length": 2}],
-                "positiveDelta": ["2", "2"],
-            }}],
-        }),
-    ],
-    ids=["remote read", "remote write", "gogo", "names of a choice", "query", "client_model"],
-)  # fmt: skip
-def test_native_histograms_as_json_of_protobuf(read_text, text):
-    (data,) = read_text(text).values()
+def test_native_histograms_as_json_of_protobuf(read_text):
+    """Buckets (0, 2.9e-39], (1/64, 1/32] and (1/32, 1/16] with 1, 2 and 4 requests."""
+    histogram = {
+        "sampleCount": "7", "sampleSum": 0.25, "schema": 0, "zeroThreshold": 2.9e-39,
+        "zeroCount": "1", "positiveSpan": [{"offset": -5, "length": 2}], "positiveDelta": ["2", "2"],
+    }  # fmt: skip
+    family = {"name": "rpc_seconds", "type": "HISTOGRAM", "metric": [{"histogram": histogram}]}
+    (data,) = read_text(json.dumps(family)).values()
     assert (data.count, data.percentile(10), data.percentile(42), data.max) == (
         7, 0.0, 31.25e6, 62.5e6,
     )  # fmt: skip

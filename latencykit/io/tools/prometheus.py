@@ -3,8 +3,8 @@
 A scrape holds classic histograms and summaries, whose counts are since the server began: the
 difference of two scrapes (``h2 - h1``) is what lies between them. Native histograms are exposed as
 protobuf only: behind lengths, as text or as JSON. An answer holds histograms over a
-range of time (``query_range``, remote read), or at one instant: classic buckets as series labelled
-``le``, counters or rates, and native histograms with their own edges, or as protobuf's JSON.
+range of time (``query_range``), or at one instant: classic buckets as series labelled
+``le``, counters or rates, and native histograms with their own edges.
 """
 
 from __future__ import annotations
@@ -417,13 +417,6 @@ _FIELD = re.compile(
     r"""(?P<value>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s{}<>,;"']+)))[ \t]*[,;]?"""
 )
 _NATIVE_SCHEMAS = range(-4, 9)
-_CUSTOM = -53  # the schema whose buckets have edges of their own
-_OF_REMOTE = {  # names of prompb/types.proto → those of metrics.proto
-    "count": "sample_count", "count_int": "sample_count", "count_float": "sample_count",
-    "sum": "sample_sum", "zero_count_int": "zero_count", "zero_count_float": "zero_count",
-    "positive_spans": "positive_span", "positive_deltas": "positive_delta",
-    "positive_counts": "positive_count",
-}  # fmt: skip
 
 
 def sniff_protobuf(head: Head) -> Confidence:
@@ -541,13 +534,6 @@ def _buckets(record: JSONObject, source: Source) -> tuple[Floats, Floats, Floats
     first = np.cumsum(steps)  # of each span, without the buckets of the spans before
     index = np.repeat(first, as_positions(lengths)) + np.arange(counts.size)
     schema = int(record.get("schema", 0))
-    if schema == _CUSTOM and record.get("custom_values"):
-        edges = np.array([-math.inf, *map(float, record["custom_values"]), math.inf])
-        if not ((index >= 0) & (index < edges.size - 1)).all():
-            seen = f"a native histogram of {edges.size - 1} buckets has counts beyond them"
-            raise source.corrupt(None, seen, "counts of its own buckets")
-        place = index.astype(np.int64)
-        return edges[place], edges[place + 1], counts
     if schema not in _NATIVE_SCHEMAS:
         seen = f"a native histogram of schema {schema}"
         raise source.corrupt(None, seen, "schema -4 to 8, whose buckets are exponential")
@@ -561,16 +547,13 @@ def _buckets(record: JSONObject, source: Source) -> tuple[Floats, Floats, Floats
 
 
 def _snake(value: object) -> Any:
-    """The same with keys as in the proto file; of a choice (``{"CountInt": 7}``) its value."""
+    """The same with keys as in the proto file."""
     if isinstance(value, list):
         return [_snake(item) for item in value] if value and isinstance(value[0], dict) else value
     if not isinstance(value, dict):
         return value
-    record = {re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key).lower(): item for key, item in value.items()}
-    for key in ("count", "zero_count"):
-        if isinstance(record.get(key), dict):
-            record[key] = next(iter(record[key].values()), 0)
-    return {_OF_REMOTE.get(key, key): _snake(item) for key, item in record.items()}
+    names = {key: re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key).lower() for key in value}
+    return {names[key]: _snake(item) for key, item in value.items()}
 
 
 # ------------------------------------------------------------
@@ -597,8 +580,6 @@ def read_range(source: Source, options: ReadOptions) -> dict[str, Data]:
     if isinstance(record, dict) and record.get("status") == "error":
         seen = f"Prometheus answered with an error ({printable(str(record.get('error')), 80)})"
         raise source.corrupt(None, seen, "a result", "query anew")
-    if "resultType" not in answer and not answer.keys().isdisjoint(("results", "timeseries")):
-        answer = {"resultType": "matrix", "result": _of_remote(answer)}
     return _answer(answer, source, options)
 
 
@@ -751,23 +732,6 @@ def _rows_of(
     ]
 
 
-def _of_remote(answer: JSONObject) -> list[JSONObject]:
-    """The content of remote read or remote write, in the form of a query's answer."""
-    rows = []
-    for result in answer.get("results") or [answer]:
-        for series in result.get("timeseries") or ():
-            row: dict[str, object] = {
-                "metric": {pair["name"]: pair["value"] for pair in series.get("labels") or ()}
-            }
-            for name, key in (("values", "samples"), ("histograms", "histograms")):
-                items = series.get(key) or ()
-                cells = items if key == "histograms" else [item.get("value", 0) for item in items]
-                times = [int(item.get("timestamp") or 0) / 1e3 for item in items]
-                row[name] = [[moment, cell] for moment, cell in zip(times, cells, strict=True)]
-            rows.append(row)
-    return rows
-
-
 def _over_time(rows: Any, kind: str, run: Run, source: Source) -> Data | None:
     """The series of one set of labels, over time where there are several moments."""
     if isinstance(rows, _Metric):
@@ -863,8 +827,7 @@ def _native(samples: list[Any], counters: bool, run: Run, source: Source) -> Dat
     """Native histograms: each sample lists its own buckets as [rule, low, high, count]."""
     times = np.array([float(stamp) for stamp, _ in samples])
     rows: list[tuple[float, float, float, float]] = []
-    for place, (_, body) in enumerate(samples):
-        sample = _snake(body)
+    for place, (_, sample) in enumerate(samples):
         if "buckets" in sample:
             listed = [[*map(float, edges)] for _, *edges in sample["buckets"] or ()]
         else:
@@ -886,7 +849,7 @@ def _native(samples: list[Any], counters: bool, run: Run, source: Source) -> Dat
     stats: dict[str, float] = {}
     counters = counters or _are_counters(counts)
     if times.size == 1:
-        total, values = (float(sample.get(f"sample_{key}", 0)) for key in ("count", "sum"))
+        total, values = (float(sample.get(key, 0)) for key in ("count", "sum"))
         if not below.any() and total > 0 and math.isfinite(values):
             stats = build.in_nanoseconds({"mean": values / total}, run.unit)
         if (counts != np.rint(counts)).any():  # a rate: only the shape is known
@@ -923,8 +886,6 @@ FORMATS = {
     "prometheus-json": (
         has_json_keys(
             ("resultType", "result"),
-            ("timeseries", "labels", "histograms"),
-            ("timeseries", "labels", "samples"),
             ("status", "errorType"),
             within=4000,
         ),
