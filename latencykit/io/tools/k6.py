@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from latencykit._records import record
 from latencykit._text import format_items, printable
-from latencykit.core.columns import Cells, Words, matching, select
+from latencykit.core.columns import Words, matching, select
 from latencykit.core.run import Run
 from latencykit.core.samples import OUTCOMES
 from latencykit.core.summary import Summary
@@ -260,7 +260,7 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
     return _series_of_points(metrics, notes, options, source)
 
 
-def _outcomes(expected: Cells, status: Cells, code: Cells, error: Cells) -> NDArray[np.int8]:
+def _outcomes(expected: Any, status: Any, code: Any, error: Any) -> NDArray[np.int8]:
     """Outcomes by k6's own opinion, else by their status; 1050 is its code for a timeout."""
     refused = matching(status, lambda text: text == "0" or (len(text) == 3 and text >= "400"))
     failed = np.where(matching(expected, bool), matching(expected, "false".__eq__), refused)
@@ -337,7 +337,7 @@ def _points(
         rows = [row["data"] for row in records if row["metric"] == name and row["type"] == "Point"]
         if rows:
             tags = [row.get("tags") or {} for row in rows]
-            cells = (Words.of([str(tag.get(word, "")) for tag in tags]) for word in _WORDS[1:])
+            cells = ([str(tag.get(word, "")) for tag in tags] for word in _WORDS[1:])
             metrics[name] = {
                 "stamp": build.iso_nanoseconds([row["time"] for row in rows]),
                 "value": np.array([row["value"] for row in rows], np.float64),

@@ -236,8 +236,8 @@ def _test(
     if not rows:
         return _of_stats(stats, count, run)
     value, share = np.array(rows)[:, :2].T
-    printed = re.findall(r"% <= \d*\.?(\d*) millisec", text)
-    step, top = 10.0 ** -len(printed[-1]), {"max": float(value[-1]) or None}
+    printed = re.findall(r"% <= ([\d.]{1,30}) millisec", text)[-1].partition(".")[2]
+    step, top = 10.0 ** -len(printed), {"max": float(value[-1]) or None}
     run = run.with_notes(
         f"this version rounds latencies down: each may be up to {step:g} ms higher than printed"
     )
