@@ -90,7 +90,7 @@ class Log:
         plan = replace(plan, outcomes=(*outcomes, *[Reading("outcome", "words")] * both))
         if self.tool or plan.tag == "method":
             plan = replace(plan, tag=None)
-        if self.tool:  # a client's address is no connection
+        if self.tool:  # a client's address is not a connection
             plan = replace(plan, connection=None)
             side = next((name for name in ("start", "end") if name in kept), None)
             if side is not None and not plan.moments:  # a time, though this one cannot be read
