@@ -1,8 +1,9 @@
 """The registry of formats: the modules that read them, and the marks that inputs are known by.
 
-``formats.csv`` has a row per format: its module, name, title, level of detail, suffixes, unit and
-the command that makes such an output. The module's ``FORMATS`` has the functions: name → sniff,
-read and, of what is written, write.
+``formats.csv`` has a row per format: its module, name, title, level of detail, suffixes, unit, the
+keys by which JSON is recognised, and the command that makes such an output. The module's
+``FORMATS`` has the functions: name → sniff, read and, of what is written, write; what recognises it
+is left out where keys do.
 
 ``marks.csv`` has the marks of each module. An input that has none of them is not of any of its
 formats; of one that has, the module's own recognisers decide. So only modules that may know an
@@ -30,6 +31,7 @@ from functools import cache
 from pathlib import Path
 
 from latencykit.io.source import Format, Head
+from latencykit.io.text_reports import Sniff, has_json_keys
 
 ENTRY_POINTS = "latencykit.formats"
 
@@ -127,12 +129,20 @@ def marks_of_modules() -> dict[str, list[str]]:
     return marks
 
 
+def _by_keys(text: str) -> Sniff:
+    """Return what recognises JSON by its keys: ``a & b | c``, or ``4000: a`` near its begin."""
+    size, colon, keys = text.rpartition(": ")
+    alternatives = (tuple(some.split(" & ")) for some in keys.split(" | "))
+    return has_json_keys(*alternatives, within=int(size) if colon else None)
+
+
 @cache
 def _formats_in(module: str) -> tuple[Format, ...]:
     formats = []
     for name, functions in importlib.import_module(f"latencykit.io.{module}").FORMATS.items():
         row = table()[name]
-        sniff, read, write = (*functions, None)[:3]
+        pair = (functions,) if callable(functions) else functions
+        sniff, read, write = (*([_by_keys(row["keys"])] if row["keys"] else ()), *pair, None)[:3]
         formats.append(
             Format(
                 name, row["title"], row["level"], tuple(row["suffixes"].split()), sniff, read,

@@ -13,7 +13,7 @@ from latencykit._typing import JSONObject
 from latencykit.core.run import Run
 from latencykit.io import build, json_text
 from latencykit.io.source import Data, ReadOptions, Source
-from latencykit.io.text_reports import fact, has_json_keys, has_match, plain, search, text_of_run
+from latencykit.io.text_reports import fact, has_match, plain, search, text_of_run
 
 _TIMES = re.compile(r"response_time|session_length|duration|latency|(?:^|\.)(?:FCP|LCP|TTFB|INP)\b")
 _SKETCH = "Artillery estimates percentiles by a sketch, within 1 %"
@@ -142,15 +142,7 @@ def _printed(text: str) -> tuple[dict[str, float], dict[str, dict[str, float]]]:
 
 
 FORMATS = {
-    "artillery": (
-        has_json_keys(
-            ("aggregate", "counters", "firstCounterAt"),
-            ("summaries", "http.response_time"),  # parts were cut out
-            ("latency", "scenariosCreated", "requestsCompleted"),
-            ("aggregate", "scenariosCreated", "requestsCompleted"),
-        ),
-        read,
-    ),
+    "artillery": read,
     "artillery-text": (
         has_match(
             rf'{_SUMMARY}|"scenariosCreated":[^\0]{{0,999}}"latency":\s*\{{',

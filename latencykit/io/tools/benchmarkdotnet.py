@@ -18,7 +18,7 @@ from latencykit.errors import InvalidArgumentError
 from latencykit.io import build, json_text
 from latencykit.io.raw.cells import Style, decimal_number, decimal_style
 from latencykit.io.source import Confidence, Data, Head, ReadOptions, Series, Source
-from latencykit.io.text_reports import fact, has_json_keys, plain
+from latencykit.io.text_reports import fact, plain
 from latencykit.units import parse_duration
 
 _OWN = frozenset({"Error", "StdErr", "Allocated", "Ratio"})
@@ -172,5 +172,5 @@ def read_json(source: Source, options: ReadOptions) -> Series:
 
 FORMATS = {
     "benchmarkdotnet": (sniff_table, read_table),
-    "benchmarkdotnet-json": (has_json_keys(("HostEnvironmentInfo", "Benchmarks")), read_json),
+    "benchmarkdotnet-json": read_json,
 }

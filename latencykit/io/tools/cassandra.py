@@ -32,7 +32,6 @@ from latencykit.io.text_reports import (
     durations,
     either,
     fact,
-    has_json_keys,
     has_match,
     text_of_run,
 )
@@ -57,10 +56,6 @@ _NAMES = {"raw latency": "raw", "c-o fixed latency": "co-fixed", "latency": ""}
 _SCYLLA_HINT = "-hdr-latency-file keeps the full distribution"
 _LATTE_PERCENTILES = (
     0.0, 1.0, 2.0, 5.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 98.0, 99.0, 99.9, 99.99, 100.0,
-)  # fmt: skip
-_LATTE_KEYS = (
-    "cycle_latency", "request_latency", "cycle_throughput", "resp_time_ms", "sampling_interval",
-    "cluster_name",
 )  # fmt: skip
 
 
@@ -269,5 +264,5 @@ FORMATS = {
         ),
         read_scylla,
     ),
-    "latte": (has_json_keys(*(("conf", "workload", key) for key in _LATTE_KEYS)), read_latte),
+    "latte": read_latte,
 }

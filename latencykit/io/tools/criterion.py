@@ -20,7 +20,7 @@ from latencykit.errors import CorruptInputError
 from latencykit.io import json_text
 from latencykit.io.build import data_from_values, nanoseconds, nanoseconds_of
 from latencykit.io.source import Confidence, Data, Head, ReadOptions, Series, Source
-from latencykit.io.text_reports import certain, has_json_keys, has_match, plain, starts_with
+from latencykit.io.text_reports import certain, has_match, plain, starts_with
 from latencykit.units import NANOSECONDS, parse_duration
 
 _DEPTHS = ("new", "*/new", "*/*/new", "*/*/*/new", "*/*/*/*/new")
@@ -176,11 +176,8 @@ def read_libtest(source: Source, options: ReadOptions) -> Series:
 
 FORMATS = {
     "criterion": (sniff_directory, read_directory),
-    "criterion-sample": (has_json_keys(("sampling_mode", "iters")), read_sample),
-    "criterion-estimates": (
-        has_json_keys(("mean", "median", "confidence_interval", "point_estimate")),
-        read_estimates,
-    ),
+    "criterion-sample": read_sample,
+    "criterion-estimates": read_estimates,
     "criterion-csv": (starts_with(_RAW), read_raw),
     "criterion-text": (has_match(_TEXT, confidence=Confidence.LIKELY), read_text),
     "cargo-bench": (has_match(_LIBTEST, plain=plain), read_libtest),

@@ -20,7 +20,7 @@ from latencykit.errors import InvalidArgumentError
 from latencykit.io import json_text
 from latencykit.io.build import data_from_buckets
 from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
-from latencykit.io.text_reports import certain, has_json_keys
+from latencykit.io.text_reports import certain
 from latencykit.io.wire import Schema, decode
 
 _MAPPING: Schema = {
@@ -165,11 +165,6 @@ def _read(record: JSONObject, source: Source, options: ReadOptions) -> dict[str,
 
 
 FORMATS = {
-    "ddsketch-json": (
-        has_json_keys(
-            ("mapping", "gamma", "positiveValues"), ("mapping", "gamma", "positive_values")
-        ),
-        read,
-    ),
+    "ddsketch-json": read,
     "ddsketch": (sniff_protobuf, read_protobuf),
 }

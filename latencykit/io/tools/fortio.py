@@ -21,7 +21,6 @@ from latencykit.io.source import Data, ReadOptions, Series, Source
 from latencykit.io.text_reports import (
     Section,
     command_of,
-    has_json_keys,
     has_match,
     plain,
     text_of_run,
@@ -238,9 +237,6 @@ def _record(part: Section) -> JSONObject:
 
 
 FORMATS = {
-    "fortio": (
-        has_json_keys(("DurationHistogram", "RunType"), ("DurationHistogram", "ActualQPS")),
-        read,
-    ),
+    "fortio": read,
     "fortio-text": (has_match(rf"{_BEGIN.pattern}|{_RESULT.pattern}", plain=plain), read_text),
 }

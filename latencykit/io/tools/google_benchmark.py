@@ -15,7 +15,7 @@ from latencykit._text import format_items, printable
 from latencykit.core.run import Run
 from latencykit.io import build, json_text
 from latencykit.io.source import Data, ReadOptions, SeveralDocuments, Source
-from latencykit.io.text_reports import fact, has_json_keys, has_match, line_numbers, plain
+from latencykit.io.text_reports import fact, has_match, line_numbers, plain
 from latencykit.units import format_count
 
 _Row = dict[str, Any]
@@ -165,7 +165,7 @@ def _row(words: list[str], unit: str | None) -> _Row | None:
 
 
 FORMATS = {
-    "google-benchmark": (has_json_keys(("real_time", "cpu_time", "time_unit")), read),
+    "google-benchmark": read,
     "google-benchmark-csv": (has_match(_CSV), read_csv),
     "google-benchmark-text": (has_match(_HEADING, plain=plain), read_text),
 }

@@ -13,7 +13,7 @@ from latencykit.core.run import Run
 from latencykit.core.samples import Samples
 from latencykit.io import build, json_text
 from latencykit.io.source import Data, ReadOptions, Series, Source
-from latencykit.io.text_reports import has_json_keys, has_match, plain, starts_with
+from latencykit.io.text_reports import has_match, plain, starts_with
 from latencykit.units import parse_duration
 
 _MD_HEADER = re.compile(
@@ -103,10 +103,7 @@ def read_text(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
 
 
 FORMATS = {
-    "hyperfine-json": (
-        has_json_keys(("results", "command", "mean", "stddev", "system"), within=4000),
-        read_json,
-    ),
+    "hyperfine-json": read_json,
     "hyperfine-csv": (starts_with("command,mean,stddev,median,user,system,min,max"), read_csv),
     "hyperfine-markdown": (has_match(_MD_HEADER), read_markdown),
     "hyperfine": (has_match(_TEXT, plain=plain), read_text),

@@ -22,7 +22,7 @@ from latencykit.io.build import further_cells, numbers_of, outcome_codes
 from latencykit.io.declared import Json, Report, Rows, report_of
 from latencykit.io.rows import line_chunks
 from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
-from latencykit.io.text_reports import has_json_keys, has_match, plain, text_of_run
+from latencykit.io.text_reports import has_match, plain, text_of_run
 
 _RUN = Run(
     tool="JMeter", loop="closed", measure="service", corrected="none", unit="ms",
@@ -259,9 +259,6 @@ def read_statistics(source: Source, options: ReadOptions) -> dict[str, Data]:  #
 FORMATS = {
     "jmeter-csv": (sniff_csv, read_csv),
     "jmeter-xml": (has_match(r"\A[\s\S]{0,2000}?<testResults\b"), read_xml),
-    "jmeter-statistics": (
-        has_json_keys(("sampleCount", "meanResTime", "pct1ResTime")),
-        read_statistics,
-    ),
+    "jmeter-statistics": read_statistics,
     "jmeter-summary": (has_match(_LINE, plain=plain), read_summary),
 }

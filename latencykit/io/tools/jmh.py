@@ -29,7 +29,7 @@ from latencykit.core.summary import Summary
 from latencykit.io import build, json_text
 from latencykit.io.raw.cells import decimal_number, decimal_style
 from latencykit.io.source import Data, ReadOptions, Series, SeveralDocuments, Source
-from latencykit.io.text_reports import fact, has_json_keys, has_match, line_numbers, plain
+from latencykit.io.text_reports import fact, has_match, line_numbers, plain
 
 _Line = tuple[int, str, re.Match[str] | None]
 """Its number and text, and its cells if it is a row."""
@@ -434,10 +434,7 @@ def _results(text: str, threads: Mapping[str, int]) -> Iterator[tuple[int, Mappi
 
 
 FORMATS = {
-    "jmh-json": (
-        has_json_keys(("benchmark", "mode", "primaryMetric"), ("jmhVersion", "benchmark")),
-        read_json,
-    ),
+    "jmh-json": read_json,
     "jmh-csv": (has_match(r'\A"Benchmark"[,;\t]"Mode"[,;\t]"Threads"[,;\t]"Samples"'), read_csv),
     "jmh": (
         has_match(

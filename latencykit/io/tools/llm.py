@@ -646,39 +646,16 @@ FORMATS = {
         ),
         read_guidellm,
     ),
-    "aiperf": (
-        has_json_keys(
-            ("metadata", "metrics", "request_start_ns"),
-            ("metadata", "metrics", "benchmark_phase"),
-            ("metadata", "metrics", "credit_phase"),
-        ),
-        read_aiperf,
-    ),
+    "aiperf": read_aiperf,
     "aiperf-json": (
         has_match(
             r"\A\s*\{", r'"(?:request_latency|time_to_first_token)"\s*:\s*\{\s*"unit"', '"avg"'
         ),
         read_nvidia_summary,
     ),
-    "genai-perf": (
-        has_json_keys(("experiments", "response_timestamps"), ("service_kind", "experiments")),
-        read_genai_perf,
-    ),
-    "inference-perf": (
-        has_json_keys(
-            ("start_time", "end_time", "output_token_times"),
-            ("start_time", "end_time", "response_metrics"),
-            ("start_time", "end_time", "info", "request"),
-        ),
-        read_inference_perf,
-    ),
-    "inference-perf-summary": (
-        has_json_keys(("load_summary", "successes", "failures")),
-        read_inference_summary,
-    ),
-    "llmperf": (has_json_keys(("end_to_end_latency_s", "ttft_s")), read_llmperf),
-    "llmperf-summary": (
-        has_json_keys(("results_ttft_s_mean",), ("results_ttft_s_quantiles_p25",)),
-        read_llmperf_summary,
-    ),
+    "genai-perf": read_genai_perf,
+    "inference-perf": read_inference_perf,
+    "inference-perf-summary": read_inference_summary,
+    "llmperf": read_llmperf,
+    "llmperf-summary": read_llmperf_summary,
 }

@@ -23,7 +23,7 @@ from latencykit.errors import InvalidArgumentError
 from latencykit.io import build, json_text
 from latencykit.io.rows import line_refuser
 from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
-from latencykit.io.text_reports import below, certain, has_json_keys, has_match, plain, text_of_run
+from latencykit.io.text_reports import below, certain, has_match, plain, text_of_run
 
 _ROUNDED = "Locust rounds response times to two digits before it counts them"
 _WINDOW = (
@@ -338,10 +338,7 @@ FORMATS = {
     "locust-history": (sniff_history, read_history),
     "locust-failures": (sniff_failures, read_failures),
     "locust-json": (has_match(_JSON, '"response_times"'), read_json),
-    "locust-page": (
-        has_json_keys(("median_response_time", "num_requests", "avg_response_time")),
-        read_page,
-    ),
+    "locust-page": read_page,
     "locust": (
         has_match(
             rf"^{_COUNT_HEADING}|^ ?(?:Type\s+)?Name\s+# reqs\s+50%", plain=plain, without=_JSON

@@ -36,7 +36,7 @@ from latencykit.errors import (
 )
 from latencykit.io import build, json_text
 from latencykit.io.source import COMMANDS, Confidence, Data, Head, ReadOptions, Source
-from latencykit.io.text_reports import certain, has_json_keys, has_keys, has_match
+from latencykit.io.text_reports import certain, has_keys, has_match
 from latencykit.io.wire import Schema, decode, delimited
 from latencykit.units import format_value
 
@@ -883,12 +883,5 @@ FORMATS = {
     "prometheus-scrapes": (sniff_scrapes, read_scrapes),
     "prometheus-protobuf": (sniff_protobuf, read),
     "promtool-range": (has_match(_PROMTOOL), read_promtool),
-    "prometheus-json": (
-        has_json_keys(
-            ("resultType", "result"),
-            ("status", "errorType"),
-            within=4000,
-        ),
-        read_range,
-    ),
+    "prometheus-json": read_range,
 }

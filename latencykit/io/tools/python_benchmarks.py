@@ -17,14 +17,12 @@ from latencykit.io.source import ReadOptions, Series, Source
 from latencykit.io.text_reports import (
     durations,
     fact,
-    has_json_keys,
     has_match,
     line_numbers,
     plain,
 )
 
 _PYPERF_UNITS = {"second": "s", "byte": "none", "integer": "none"}
-_PYPERF_KEYS = ("perf_version", "warmups", "calibrate_loops", "values")
 _PYPERF_TIME = r"\d+(?:\.\d+)? (?:ns|us|ms|sec)"
 _PYPERF_MEAN = re.compile(
     rf"^(?:(?P<name>\S[^\n:]*): )?Mean \+- std dev: (?P<mean>{_PYPERF_TIME}) \+- "
@@ -156,13 +154,8 @@ def read_pytest_text(source: Source, options: ReadOptions) -> Series:  # noqa: A
 
 
 FORMATS = {
-    "pyperf": (has_json_keys(*(("benchmarks", "runs", key) for key in _PYPERF_KEYS)), read_pyperf),
-    "pytest-benchmark": (
-        has_json_keys(
-            ("machine_info", "commit_info"), ("benchmarks", "fullname", "stats", "rounds")
-        ),
-        read_pytest,
-    ),
+    "pyperf": read_pyperf,
+    "pytest-benchmark": read_pytest,
     "pyperf-text": (has_match(_PYPERF_MEAN), read_pyperf_text),
     "pytest-benchmark-text": (has_match(rf"^{_PYTEST_HEADER.pattern}"), read_pytest_text),
 }
