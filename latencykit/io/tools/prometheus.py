@@ -627,8 +627,15 @@ _STAMP = re.compile(r"(20\d\d)-?(\d\d)-?(\d\d)[T_ -]?(\d\d)[:_-]?(\d\d)[:_-]?(\d
 _EPOCH = re.compile(r"(?<!\d)(1\d{9})(\d{3})?(?!\d)")
 
 
+sniff = has_match(
+    r"^# TYPE \S+ (?:gauge)?(?:histogram|summary)\s*$"
+    r'|^(?:[a-zA-Z_:][\w:]*_bucket)?\{[^}\n]*\ble="|^[a-zA-Z_:][\w:]*\{[^}\n]*\bquantile="',
+    confidence=Confidence.LIKELY,
+)
+
+
 def _is_scrape(head: Head) -> Confidence:
-    return max(FORMATS["prometheus"][0](head), sniff_protobuf(head))
+    return max(sniff(head), sniff_protobuf(head))
 
 
 def sniff_scrapes(head: Head) -> Confidence:
@@ -872,14 +879,7 @@ def _native(samples: list[Any], counters: bool, run: Run, source: Source) -> Dat
 
 
 FORMATS = {
-    "prometheus": (
-        has_match(
-            r"^# TYPE \S+ (?:gauge)?(?:histogram|summary)\s*$"
-            r'|^(?:[a-zA-Z_:][\w:]*_bucket)?\{[^}\n]*\ble="|^[a-zA-Z_:][\w:]*\{[^}\n]*\bquantile="',
-            confidence=Confidence.LIKELY,
-        ),
-        read,
-    ),
+    "prometheus": (sniff, read),
     "prometheus-scrapes": (sniff_scrapes, read_scrapes),
     "prometheus-protobuf": (sniff_protobuf, read),
     "promtool-range": (has_match(_PROMTOOL), read_promtool),
