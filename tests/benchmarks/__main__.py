@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
+import json
 import math
 import os
 import platform
@@ -25,26 +26,12 @@ import click
 
 from tests.benchmarks import peers, samples_speed
 from tests.benchmarks.corpora import table_paths
-from tests.benchmarks.processes import Cost, measure, python
+from tests.benchmarks.processes import Cost, answered, measure, python
+from tests.benchmarks.tables import show
 
 ROOT = Path(__file__).parents[2]
 SMALL = ROOT / "data" / "ctrlz-uncorrected.hlog"
 OWN = [sys.executable, "-m", "latencykit", "-q"]
-SECTIONS = (
-    "logs",
-    "commands",
-    "cores",
-    "tags",
-    "start",
-    "files",
-    "notebook",
-    "parquet",
-    "tables",
-    "raw",
-    "recorder",
-    "growth",
-)
-
 READ = "import sys, latencykit as lk; log = lk.read(sys.argv[1])\n"
 SERIES_CODE = (
     "from latencykit.core.histogram_log import interval_series\n"
@@ -77,19 +64,15 @@ API = {
     FLOOR: INFLATE,
     "the same after import numpy": "import numpy" + INFLATE,
 }
-PRINTING = {
-    "summary": ["summary"],
-    "summary --interval 1s --format json": [
-        *("summary", "--interval", "1s", "--percentiles", "50,99", "--format", "json")
-    ],
-    "diagnose": ["diagnose"],
-    "check": ["check", "--unit", "ns", "--slo", "99.9=1s"],
-}
-WRITING = {
-    "chart": ["chart", "-o", "{out}.png"],
-    "chart --kind dashboard": ["chart", "--kind", "dashboard", "-o", "{out}.png"],
-    "report": ["report", "-o", "{out}.html"],
-    "convert to hgrm": ["convert", "{out}.hgrm"],
+COMMANDS = {
+    "summary": "summary {log}",
+    "summary --interval 1s --format json": "summary {log} --interval 1s --percentiles 50,99 --format json",
+    "diagnose": "diagnose {log}",
+    "check": "check {log} --unit ns --slo 99.9=1s",
+    "chart": "chart {log} -o {folder}/out.png",
+    "chart --kind dashboard": "chart {log} --kind dashboard -o {folder}/out.png",
+    "report": "report {log} -o {folder}/out.html",
+    "convert to hgrm": "convert {log} {folder}/out.hgrm",
 }
 
 
@@ -105,14 +88,17 @@ def machine() -> str:
         with contextlib.suppress(PackageNotFoundError):
             names.append(f"{name} {version(name)}")
     about = f"{processor}, {os.cpu_count()} cores, Python {platform.python_version()}, {load}"
-    own = subprocess.run([*OWN, "--version"], capture_output=True, text=True, check=True).stdout
-    return f"{about}\n\n{own.strip()}; {', '.join(names)}"
+    return f"{about}\n\n{answered([*OWN, '--version']).strip()}; {', '.join(names)}"
+
+
+def own(words: str, path: object, folder: Path) -> list[str]:
+    """Return the command line of these words about a log."""
+    return [*OWN, *(word.format(log=path, folder=folder) for word in words.split())]
 
 
 def made_elsewhere(folder: Path, name: str) -> None:
     """Make a corpus in a process of its own: a child's peak memory begins with its parent's."""
-    command = [sys.executable, "-m", "tests.benchmarks.corpora", str(folder), name]
-    subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
+    answered([sys.executable, "-m", "tests.benchmarks.corpora", str(folder), name])
 
 
 def corpus(folder: Path, name: str) -> Path:
@@ -125,15 +111,14 @@ def corpus(folder: Path, name: str) -> Path:
     return path
 
 
-def show(title: str, costs: dict[str, Cost], base: str) -> None:
+def compare(title: str, costs: dict[str, Cost], base: str) -> None:
     """Print a table; ratios are to the processor time of `base`."""
-    print(
-        f"\n### {title}\n\n| process | CPU s | × {base} | wall s | peak MB |\n|---|--:|--:|--:|--:|"
+    least = costs[base].cpu
+    rows = (
+        [name, f"{cpu:.2f}", f"{cpu / least:.2f}", f"{wall:.2f}", f"{peak:.0f}"]
+        for name, (cpu, wall, peak) in costs.items()
     )
-    for name, cost in costs.items():
-        ratio = cost.cpu / costs[base].cpu
-        print(f"| {name} | {cost.cpu:.2f} | {ratio:.2f} | {cost.wall:.2f} | {cost.peak:.0f} |")
-    sys.stdout.flush()
+    show(title, ["process", "CPU s", f"× {base}", "wall s", "peak MB"], rows)
 
 
 def logs(folder: Path, names: list[str], rounds: int) -> None:
@@ -148,7 +133,7 @@ def logs(folder: Path, names: list[str], rounds: int) -> None:
         jobs["latencykit without kernel, sum and series"] = python(bare + API[SERIES], path)
         jobs |= {peer: [*command, str(path)] for peer, command in others.items()}
         costs = measure(jobs, 1 if name == "b" else rounds)
-        show(f"Log {name}, {path.stat().st_size / 1e6:.0f} MB", costs, SERIES)
+        compare(f"Log {name}, {path.stat().st_size / 1e6:.0f} MB", costs, SERIES)
 
 
 def commands(folder: Path, names: list[str], rounds: int) -> None:
@@ -156,55 +141,48 @@ def commands(folder: Path, names: list[str], rounds: int) -> None:
     for name in names:
         path = corpus(folder, name)
         jobs = {SERIES: python(API[SERIES], path)}
-        for job, words in {**PRINTING, **WRITING}.items():
-            filled = [word.format(out=folder / "out") for word in words]
-            jobs[job] = [*OWN, filled[0], str(path), *filled[1:]]
+        jobs |= {job: own(words, path, folder) for job, words in COMMANDS.items()}
         costs = measure(jobs, 1 if name == "b" else rounds)
-        show(f"Commands on {name}", costs, SERIES)
+        compare(f"Commands on {name}", costs, SERIES)
 
 
 def cores(folder: Path, name: str, rounds: int) -> None:
     """Whole commands on one log by one, two and four threads, and the peers, which have one."""
     path = corpus(folder, name)
-    usable = os.cpu_count() or 1
-    jobs: dict[str, list[str]] = {}
-    for job in ("summary", "check", "diagnose", "chart", "report"):
-        first, *others = [word.format(out=folder / "out") for word in {**PRINTING, **WRITING}[job]]
-        for threads in (1, 2, 4):
-            if threads <= usable:
-                words = [first, str(path), *others, "--jobs", str(threads)]
-                jobs[f"{job}, {threads}"] = [*OWN, *words]
-    others = {"PyPI hdrhistogram, sum": python(API["PyPI hdrhistogram, sum"], path)}
-    others |= {
-        peer: [*words, str(path)] for peer, words in peers.build(folder / "peers")[0].items()
+    jobs = {
+        f"{job}, {threads}": own(f"{COMMANDS[job]} --jobs {threads}", path, folder)
+        for job in ("summary", "check", "diagnose", "chart", "report")
+        for threads in (1, 2, 4)
+        if threads <= (os.cpu_count() or 1)
     }
-    costs = measure(jobs, rounds) | measure(others, 1)
-    size = path.stat().st_size / 1e6
-    print(f"\n### Log {name}, {size:.0f} MB, by number of threads\n")
-    print("| process, threads | wall s | × one thread | CPU s | × one thread | peak MB |")
-    print("|---|--:|--:|--:|--:|--:|")
-    for job, cost in costs.items():
-        one = costs.get(f"{job.partition(',')[0]}, 1", cost)
-        ratios = cost.wall / one.wall, cost.cpu / one.cpu
-        print(
-            f"| {job} | {cost.wall:.2f} | {ratios[0]:.2f} | {cost.cpu:.2f} | {ratios[1]:.2f} "
-            f"| {cost.peak:.0f} |", flush=True,
-        )  # fmt: skip
+    others = {"PyPI hdrhistogram, sum": python(API["PyPI hdrhistogram, sum"], path)}
+    built, _ = peers.build(folder / "peers")
+    others |= {peer: [*words, str(path)] for peer, words in built.items()}
+    costs, rows = measure(jobs, rounds) | measure(others, 1), []
+    for job, (cpu, wall, peak) in costs.items():
+        one = costs.get(f"{job.partition(',')[0]}, 1", costs[job])
+        numbers = (wall, wall / one.wall, cpu, cpu / one.cpu)
+        rows.append([job, *(f"{number:.2f}" for number in numbers), f"{peak:.0f}"])
+    title = f"Log {name}, {path.stat().st_size / 1e6:.0f} MB, by number of threads"
+    header = ["wall s", "× one thread", "CPU s", "× one thread", "peak MB"]
+    show(title, ["process, threads", *header], rows)
 
 
 def many_tags(folder: Path, names: list[str]) -> None:
     """Commands on logs of very many tags."""
-    by_tag = [*PRINTING["check"], "--by", "tag"]
-    jobs = {**PRINTING, "fanout": ["fanout"], "check --by tag": by_tag}
-    jobs |= {"report": ["report", "-o", str(folder / "tags.html")]}
-    jobs |= {"summary --format json": ["summary", "--format", "json"]}
+    every = {
+        "summary": COMMANDS["summary"],
+        "check --by tag": f"{COMMANDS['check']} --by tag",
+        "fanout": "fanout {log}",
+        "diagnose": COMMANDS["diagnose"],
+        "report": COMMANDS["report"],
+        "summary --format json": "summary {log} --format json",
+    }
     for name in names:
         path = corpus(folder, name)
-        chosen: tuple[str, ...] = ("check --by tag", "fanout", "diagnose", "report")
-        chosen = ("summary", *chosen, "summary --format json")
-        chosen = chosen if name == names[0] else ("summary",)
-        costs = measure({job: [*OWN, jobs[job][0], str(path), *jobs[job][1:]] for job in chosen}, 1)
-        show(f"{name}, {path.stat().st_size / 1e6:.0f} MB", costs, "summary")
+        jobs = every if name == names[0] else {"summary": every["summary"]}
+        costs = measure({job: own(words, path, folder) for job, words in jobs.items()}, 1)
+        compare(f"{name}, {path.stat().st_size / 1e6:.0f} MB", costs, "summary")
 
 
 def start(folder: Path, rounds: int) -> None:
@@ -215,11 +193,9 @@ def start(folder: Path, rounds: int) -> None:
         "numpy": python("import numpy"),
         "Figure and Agg": python(f"{figure}FigureCanvasAgg"),
         "--help": [*OWN, "--help"],
-        "summary": [*OWN, "summary", str(SMALL)],
-        "chart": [*OWN, "chart", str(SMALL), "-o", str(folder / "small.png")],
+        **{job: own(COMMANDS[job], SMALL, folder) for job in ("summary", "chart")},
     }
-    costs = measure(jobs, 2 * rounds + 1)
-    show("Start", costs, "numpy")
+    compare("Start", measure(jobs, 2 * rounds + 1), "numpy")
 
 
 def files(folder: Path, count: int, rounds: int) -> None:
@@ -232,7 +208,7 @@ def files(folder: Path, count: int, rounds: int) -> None:
             (place / f"{number:05}.hlog").write_bytes(small)
     merge = [*OWN, "summary", f"{place}/*.hlog", "--merge"]
     costs = measure({"default": merge, "--jobs 1": [*merge, "--jobs", "1"]}, rounds)
-    show(f"{count:,} small logs, summary --merge", costs, "--jobs 1")
+    compare(f"{count:,} small logs, summary --merge", costs, "--jobs 1")
 
 
 NOTEBOOK = """
@@ -260,17 +236,10 @@ print(json.dumps({"first": first, "kept": kept, "later": {n: timed(q) for n, q i
 
 def notebook(folder: Path, name: str) -> None:
     """Questions about one log in one process: the first, and those after it."""
-    import json
-
-    path = corpus(folder, name)
-    done = subprocess.run(
-        python(READ + NOTEBOOK, path, SMALL), capture_output=True, text=True, check=True
-    )
-    record = json.loads(done.stdout)
-    print(f"\n### A notebook on {name}: first question {record['first']:,.0f} ms\n")
-    print("| later question | ms |\n|---|--:|")
-    for question, taken in record["later"].items():
-        print(f"| `{question}` | {taken:,.1f} |")
+    record = json.loads(answered(python(READ + NOTEBOOK, corpus(folder, name), SMALL)))
+    rows = ([f"`{question}`", f"{taken:,.1f}"] for question, taken in record["later"].items())
+    title = f"A notebook on {name}: first question {record['first']:,.0f} ms"
+    show(title, ["later question", "ms"], rows)
     print(f"\n{record['kept']:.0f} MB are kept for them.", flush=True)
 
 
@@ -279,13 +248,12 @@ def parquet(folder: Path, name: str, rounds: int) -> None:
     path, out = corpus(folder, name), folder / "out.parquet"
     jobs = {SERIES: python(API[SERIES], path), "convert": [*OWN, "convert", str(path), str(out)]}
     costs = measure(jobs, rounds)
-    show(f"{name} as Parquet: {out.stat().st_size / 1e6:.0f} MB", costs, SERIES)
+    compare(f"{name} as Parquet: {out.stat().st_size / 1e6:.0f} MB", costs, SERIES)
 
 
 def raw(folder: Path, size: int, rounds: int) -> None:
     """Percentiles of raw samples beside libraries and sketches."""
-    measured = samples_speed.measure(samples_speed.made(folder, size), size, rounds)
-    print(f"\n### Raw samples\n\n{samples_speed.table(measured)}", flush=True)
+    samples_speed.table(samples_speed.measure(samples_speed.made(folder, size), size, rounds))
 
 
 ARROW = {
@@ -297,22 +265,18 @@ ARROW = {
 
 def tables(folder: Path, rows: int, rounds: int) -> None:
     """Tables of requests, beside pyarrow's bare reader of the same file on the same cores."""
-    print(f"\n### {rows:,} requests as tables\n")
-    print("| summary of | CPU s | × pyarrow's reader | wall s | × | peak MB | pyarrow's |")
-    print("|---|--:|--:|--:|--:|--:|--:|")
-    paths = table_paths(folder, rows)
+    paths, cells = table_paths(folder, rows), []
     if not all(path.exists() for path in paths.values()):
         made_elsewhere(folder, f"requests-{rows}")
     for name, path in paths.items():
-        jobs = {"ours": [*OWN, "summary", str(path)]}
-        ours, bare = measure(
-            jobs | {"pyarrow": python(ARROW[path.suffix[1:]], path)}, rounds
-        ).values()
-        ratios = ours.cpu / bare.cpu, ours.wall / bare.wall
-        print(
-            f"| {name} | {ours.cpu:.2f} | {ratios[0]:.2f} | {ours.wall:.2f} | {ratios[1]:.2f} "
-            f"| {ours.peak:.0f} | {bare.peak:.0f} |", flush=True,
-        )  # fmt: skip
+        jobs = {"ours": own(COMMANDS["summary"], path, folder)}
+        jobs |= {"pyarrow": python(ARROW[path.suffix[1:]], path)}
+        ours, bare = measure(jobs, rounds).values()
+        numbers = ours.cpu, ours.cpu / bare.cpu, ours.wall, ours.wall / bare.wall
+        peaks = f"{ours.peak:.0f}", f"{bare.peak:.0f}"
+        cells.append([name, *(f"{number:.2f}" for number in numbers), *peaks])
+    header = ["CPU s", "× pyarrow's reader", "wall s", "×", "peak MB", "pyarrow's"]
+    show(f"{rows:,} requests as tables", ["summary of", *header], cells)
 
 
 RECORDER = """
@@ -335,49 +299,42 @@ print(json.dumps({name: sorted(one[name] for one in rounds)[1] for name in round
 
 def recorder(calls: int) -> None:
     """Nanoseconds per recorded value."""
-    import json
+    each = json.loads(answered(python(RECORDER, calls)))
+    rows = ([f"`{name}`", f"{taken:.0f}"] for name, taken in each.items())
+    show("Recording", ["call", "ns"], rows)
 
-    done = subprocess.run(python(RECORDER, calls), capture_output=True, text=True, check=True)
-    each = json.loads(done.stdout)
-    print("\n### Recording\n\n| call | ns |\n|---|--:|")
-    for name, taken in each.items():
-        print(f"| `{name}` | {taken:.0f} |")
+
+GROWTH = (100, 10_000, 100_000, 1_000_000)
 
 
 def growth(folder: Path, sizes: tuple[int, ...]) -> None:
     """How cost grows with intervals, for every command."""
-    print("\n### Growth: processor seconds and exponent\n")
-    jobs = {**PRINTING, **WRITING}
-    print(f"| intervals | {' | '.join(jobs)} |\n|--:|{'--:|' * len(jobs)}")
     rows: list[tuple[int, list[float]]] = []
     for size in sizes:
         path = corpus(folder, f"e-{size}")
-        filled = {
-            name: [words[0], str(path), *(word.format(out=folder / "out") for word in words[1:])]
-            for name, words in jobs.items()
-        }
         turns = 3 if size <= 100_000 else 1  # noise of a tenth of a second shows in small ones
-        costs = measure({name: [*OWN, *words] for name, words in filled.items()}, turns)
-        rows.append((size, [cost.cpu for cost in costs.values()]))
-        print(f"| {size:,} | {' | '.join(f'{cpu:.2f}' for cpu in rows[-1][1])} |", flush=True)
+        jobs = {job: own(words, path, folder) for job, words in COMMANDS.items()}
+        rows.append((size, [cost.cpu for cost in measure(jobs, turns).values()]))
     (low, start_up), *_, (before, less), (after, more) = rows
     exponents = [
         math.log((c - a) / max(b - a, 1e-3)) / math.log(after / before)
         for a, b, c in zip(start_up, less, more, strict=True)
     ]
-    print(f"| exponent | {' | '.join(f'{one:.2f}' for one in exponents)} |")
+    labelled = [*((f"{size:,}", cpu) for size, cpu in rows), ("exponent", exponents)]
+    cells = ([label, *(f"{one:.2f}" for one in numbers)] for label, numbers in labelled)
+    show("Growth: processor seconds and exponent", ["intervals", *COMMANDS], cells)
     print(f"\nThe first row, {low:,} intervals, is taken as start-up.", flush=True)
 
 
 @click.command()
 @click.option("--quick", is_flag=True, help="Sizes too small to quote.")
-@click.option("--only", default=",".join(SECTIONS), show_default=True, help="Sections.")
+@click.option("--only", default="", help="Sections, with commas; all by default.")
 @click.option("--folder", type=click.Path(file_okay=False, path_type=Path), help="Keeps corpora.")
 @click.option("--rounds", default=3, show_default=True, help="Runs per job; the quickest counts.")
 @click.option("--corpora", default="a,d,e,b", show_default=True, help="Logs to measure.")
 def main(*, quick: bool, only: str, folder: Path | None, rounds: int, corpora: str) -> None:
     """Measure and print."""
-    chosen, rounds = only.split(","), 1 if quick else rounds
+    rounds = 1 if quick else rounds
     # An installation comes with byte code; without it every process would compile the sources anew.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     compiling = [sys.executable, "-m", "compileall", "-q", str(ROOT / "latencykit")]
@@ -400,14 +357,10 @@ def main(*, quick: bool, only: str, folder: Path | None, rounds: int, corpora: s
             "tables": lambda: tables(place, 100_000 if quick else 10**7, rounds),
             "raw": lambda: raw(place, 2_000_000 if quick else 20_000_000, rounds),
             "recorder": lambda: recorder(20_000 if quick else 500_000),
-            "growth": lambda: growth(
-                place,
-                (100, 1_000, 5_000) if quick else (100, 10_000, 100_000, 1_000_000),
-            ),
+            "growth": lambda: growth(place, (100, 1_000, 5_000) if quick else GROWTH),
         }
-        for name, section in sections.items():
-            if name in chosen:
-                section()
+        for name in only.split(",") if only else sections:
+            sections[name]()
 
 
 if __name__ == "__main__":

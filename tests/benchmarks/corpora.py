@@ -110,13 +110,10 @@ def make_tables(folder: Path, rows: int) -> None:
 
     paths = table_paths(folder, rows)
     rng = np.random.default_rng(20_260_102)
-    whole = pa.table(
-        {
-            "start": np.sort(rng.uniform(0, 3600, rows)).round(6),
-            "duration_ms": np.round(5 * rng.lognormal(0, 1, rows), 3),
-            "tag": rng.choice(["/cart", "/home", "/item", "/pay", "/search"], rows),
-        }
-    )
+    start = np.sort(rng.uniform(0, 3600, rows)).round(6)
+    took = np.round(5 * rng.lognormal(0, 1, rows), 3)
+    tags = rng.choice(["/cart", "/home", "/item", "/pay", "/search"], rows)
+    whole = pa.table({"start": start, "duration_ms": took, "tag": tags})
     for name, columns in TABLES.items():
         table = whole.select(columns)
         csv.write_csv(table, paths[f"{name}, csv"])

@@ -23,6 +23,8 @@ import numpy as np
 
 from latencykit.analysis.judge import judge, judged
 from latencykit.analysis.slo import Outcome, SLORow, with_history
+from tests.benchmarks.tables import show
+from tests.benchmarks.worlds import autoregression
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -166,16 +168,8 @@ def _found(gate: Gate, values: Floats, t: int) -> bool:
     return any(gate(values[: t + k], values[t + k : t + k + 1]) == "worse" for k in range(3))
 
 
-def _autoregression(correlation: float, noise: float) -> World:
-    def world(rng: np.random.Generator, size: int) -> Floats:
-        steps = rng.standard_normal(size) * noise * np.sqrt(1 - correlation**2)
-        values = np.empty(size)
-        values[0] = rng.standard_normal() * noise
-        for k in range(1, size):
-            values[k] = correlation * values[k - 1] + steps[k]
-        return np.exp(values)
-
-    return world
+def _correlated(keep: float) -> World:
+    return lambda rng, size: np.exp(0.03 * autoregression(rng, size, keep))
 
 
 def _machines(stay: float) -> World:
@@ -188,9 +182,9 @@ def _machines(stay: float) -> World:
 
 
 WORLDS: dict[str, World] = {
-    "independent, 3 %": _autoregression(0.0, 0.03),
-    "AR(.5), 3 %": _autoregression(0.5, 0.03),
-    "AR(.8), 3 %": _autoregression(0.8, 0.03),
+    "independent, 3 %": _correlated(0.0),
+    "AR(.5), 3 %": _correlated(0.5),
+    "AR(.8), 3 %": _correlated(0.8),
     "heavy tails (t, 2 d.f.), 2 %": lambda rng, n: np.exp(0.02 * rng.standard_t(2, n)),
     "two machines, × 1.15, at random": _machines(0.5),
     "two machines, × 1.15, ten runs each": _machines(0.9),
@@ -295,12 +289,6 @@ def checks(quick: bool, files: tuple[Path, ...]) -> list[list[str]]:
     return rows
 
 
-def _table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    head = list(header)
-    lines = ["| " + " | ".join(head) + " |", "|---" + "|--:" * (len(head) - 1) + "|"]
-    return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)]) + "\n"
-
-
 @click.command()
 @click.argument("files", nargs=-1, type=click.Path(exists=True, path_type=Path))
 @click.option("--quick", is_flag=True, help="A tenth of the simulated series.")
@@ -309,31 +297,28 @@ def main(files: tuple[Path, ...], quick: bool, only: str) -> None:
     """Print the tables."""
     if "histories" in only:
         series = load(files or FILES)
-        print(f"{len(series)} histories, {sum(map(len, series.values())):,} runs\n")
         names = ["alarms per 100", "that last", *(f"× {factor:g}" for factor in FACTORS)]
         rows = []
         for name, gate in gates().items():
-            if gate is None:
-                rows.append([name, "not installed", *[""] * (len(names) - 1)])
-                continue
-            result = replay(gate, series.values())
-            rows.append([name, *(f"{result[key]:.2f}" for key in names)])
-        print(_table(["gate", *names], rows))
+            result = replay(gate, series.values()) if gate else {}
+            cells = [f"{result[key]:.2f}" if gate else "not installed" for key in names]
+            rows.append([name, *cells])
+        runs = sum(map(len, series.values()))
+        show(f"{len(series)} histories, {runs:,} runs", ["gate", *names], rows)
     if "simulated" in only:
         rows = [
             [name, *(f"{number:.2f}" for number in numbers)]
             for name, numbers in simulated(judge, 20 if quick else 200)
         ]
-        print(
-            _table(
-                ["unchanged, or changed by", "false per 100", "3 %", "5 %", "10 %", "25 %"], rows
-            )
-        )
+        header = ["unchanged, or changed by", "false per 100", "3 %", "5 %", "10 %", "25 %"]
+        show("Simulated histories", header, rows)
     if "distributions" in only:
-        print(_table(["changed", *STATISTICS, "any"], distributions(5 if quick else 50)))
+        rows = distributions(5 if quick else 50)
+        show("Parts of a distribution", ["changed", *STATISTICS, "any"], rows)
     if "check" in only:
-        print(f"Limits at {', '.join(f'{factor:g}' for factor in LIMITS)} times the level, %\n")
-        print(_table(["runs of", "runs", "sure and right", "sure and wrong"], checks(quick, files)))
+        title = f"Limits at {', '.join(f'{factor:g}' for factor in LIMITS)} times the level, %"
+        header = ["runs of", "runs", "sure and right", "sure and wrong"]
+        show(title, header, checks(quick, files))
 
 
 if __name__ == "__main__":

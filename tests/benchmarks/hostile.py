@@ -26,14 +26,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 import latencykit
-from tests.conftest import DATA
+from tests.conftest import RAW
 from tests.fuzz import mutations
 from tests.untrusted.test_long_words import TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-LOG = DATA / "hlog/hdrhistogram-java-ctrlz-a/uncorrected.hlog"
 LONG, MANY = "9" * 5000, 1 << 16
 SECONDS, MEBIBYTES = 2.0, 400
 """What a command may take of a quiet machine's processor and memory."""
@@ -117,7 +116,7 @@ def siblings(folder: Path) -> list[Path]:
 def commands(path: Path, folder: Path) -> list[list[str]]:
     """Return the commands that a file is given to."""
     if path.parent.name == "events":
-        return [["explain", str(LOG), "--events", str(path)]]
+        return [["explain", str(RAW), "--events", str(path)]]
     given = [str(path)]
     return [
         ["summary", *given],

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["Cost", "measure", "python"]
+__all__ = ["Cost", "answered", "measure", "python"]
 
 
 class Cost(NamedTuple):
@@ -25,6 +25,11 @@ class Cost(NamedTuple):
 def python(code: str, *arguments: object) -> list[str]:
     """Return the command that runs `code` in this Python."""
     return [sys.executable, "-c", code, *map(str, arguments)]
+
+
+def answered(command: Sequence[str]) -> str:
+    """Return what a command prints."""
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
 def _once(command: Sequence[str]) -> Cost:
@@ -52,11 +57,8 @@ def measure(jobs: Mapping[str, Sequence[str]], rounds: int) -> dict[str, Cost]:
     for _ in range(rounds):
         for name, command in jobs.items():
             runs[name].append(_once(command))
-    return {
-        name: Cost(
-            min(one.cpu for one in costs),
-            min(one.wall for one in costs),
-            max(one.peak for one in costs),
-        )
-        for name, costs in runs.items()
-    }
+    found = {}
+    for name, costs in runs.items():
+        cpu, wall, peak = zip(*costs, strict=True)
+        found[name] = Cost(min(cpu), min(wall), max(peak))
+    return found

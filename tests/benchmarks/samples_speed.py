@@ -17,6 +17,9 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.benchmarks.processes import answered, python
+from tests.benchmarks.tables import show
+
 PERCENTILES = [50, 75, 90, 95, 99, 99.9, 99.99]
 SUM, OURS, NUMPY = "floor: x.sum()", "ours: Histogram.of, float64", "numpy: percentile"
 _QUANTILES = [p / 100 for p in PERCENTILES]
@@ -153,34 +156,24 @@ def measure(path: Path, size: int, repeats: int) -> dict[str, Measured]:
     return found
 
 
-def table(found: dict[str, Measured]) -> str:
-    """Return the measurements as Markdown, each beside ours and the floor."""
-    ours, floor = found[OURS].cpu, found[SUM].cpu
-    lines = [
-        (
-            "| percentiles of raw samples | samples | CPU ns a sample | × the floor | × ours | MB on "
-            "top | p99.9 is off by |"
-        ),
-        "|---|--:|--:|--:|--:|--:|--:|",
-    ]
+def table(found: dict[str, Measured]) -> None:
+    """Print the measurements, each beside ours and the floor."""
+    ours, floor, rows = found[OURS].cpu, found[SUM].cpu, []
     for name, one in found.items():
         off = "" if math.isnan(one.error) else f"{100 * one.error:+.2f} %"
-        ratios = f"{one.cpu:.2f} | {one.cpu / floor:.1f} | {one.cpu / ours:.2f}"
-        lines.append(f"| {name} | {one.samples:,} | {ratios} | {one.extra:.0f} | {off} |")
-    return "\n".join(lines)
+        ratios = f"{one.cpu:.2f}", f"{one.cpu / floor:.1f}", f"{one.cpu / ours:.2f}"
+        rows.append([name, f"{one.samples:,}", *ratios, f"{one.extra:.0f}", off])
+    header = ["samples", "CPU ns a sample", "× the floor", "× ours", "MB on top", "p99.9 is off by"]
+    show("Raw samples", ["percentiles of raw samples", *header], rows)
 
 
 def made(folder: Path, size: int) -> Path:
     """Do as `make` does, in a process of its own."""
     code = f"from pathlib import Path; from tests.benchmarks.samples_speed import make; print(make(Path({str(folder)!r}), {size}))"
-    return Path(
-        subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, check=True
-        ).stdout.strip()
-    )
+    return Path(answered(python(code)).strip())
 
 
 if __name__ == "__main__":
     count = int(float(sys.argv[1])) if len(sys.argv) > 1 else 20_000_000
     with tempfile.TemporaryDirectory() as holder:
-        print(table(measure(made(Path(holder), count), count, 3)))
+        table(measure(made(Path(holder), count), count, 3))

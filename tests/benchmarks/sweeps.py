@@ -17,22 +17,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import latencykit as lk
+from tests.benchmarks.tables import show
+from tests.conftest import FORMS
 from tests.ctrlz.worlds import CLIENT, live_server, mmc_capacity, queue
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
 SYSTEMS = {"M/M/1": (1, 0.001, 0.020), "M/M/4": (4, 0.010, 0.100)}
 """Servers, mean service time and limit of p99, in seconds."""
 
 LIVE = (4, 0.005, 0.025, 90)
 """Of the live server, with the percentile that is limited."""
-
-FORMS: dict[str, Callable[[Any], Any]] = {
-    "samples": lambda data: data,
-    "log": lambda data: data.to_log("1s"),
-    "histogram": lambda data: data.histogram(),
-}
 
 
 def simulated(name: str, form: str, seeds: range) -> Iterable[lk.Sweep]:
@@ -73,30 +69,30 @@ def main() -> None:
     parser.add_argument("--count", type=int, help="number of sweeps per row")
     parser.add_argument("--first", type=int, default=0, help="number of the first sweep (0)")
     given = parser.parse_args()
-    rows = {f"{name} {form}": (name, form) for name in SYSTEMS for form in FORMS}
-    print("| system, data | holds the capacity | finds both ends | median width | most runs |")
-    print("|---|--:|--:|--:|--:|")
-    for row in given.only or [*rows, "live"]:
-        name, form = rows.get(row, ("", ""))
-        servers, mean, limit, percentile = (*SYSTEMS[name], 99) if name else LIVE
-        truth = mmc_capacity(limit, percentile, mean, servers)
-        seeds = range(given.first, given.first + (given.count or (100 if form else 10)))
-        swept = simulated(name, form, seeds) if form else live(seeds)
-        brackets = []
-        for found in swept:
-            known = found.capacity
-            low, high = (known.low, known.high) if known is not None else (0.0, np.inf)
-            brackets.append((low, high, len(found.runs)))
-            wrong = "" if low <= truth <= high else f", not {truth:.1f}/s"
-            print(f"{row}: {low:g} to {high:g}/s{wrong}", file=sys.stderr)
-        lows, highs, runs = np.array(brackets).T
-        both = (lows > 0) & np.isfinite(highs)
-        width = float(np.median(highs[both] / lows[both])) if both.any() else np.nan
-        held = int(((lows <= truth) & (truth <= highs)).sum())
-        print(
-            f"| {row} | {held}/{len(lows)} | {int(both.sum())}/{len(lows)} | {width:.2f} "
-            f"| {int(runs.max())} |", flush=True,
-        )  # fmt: skip
+    known = {f"{name} {form}": (name, form) for name in SYSTEMS for form in FORMS}
+    rows = (row(name, *known.get(name, ("", "")), given) for name in given.only or [*known, "live"])
+    header = ["holds the capacity", "finds both ends", "median width", "most runs"]
+    show("Capacity of simulated and live servers", ["system, data", *header], rows)
+
+
+def row(label: str, name: str, form: str, given: argparse.Namespace) -> list[object]:
+    """Return what becomes of the sweeps of one system and data type."""
+    servers, mean, limit, percentile = (*SYSTEMS[name], 99) if name else LIVE
+    truth = mmc_capacity(limit, percentile, mean, servers)
+    seeds = range(given.first, given.first + (given.count or (100 if form else 10)))
+    brackets = []
+    for found in simulated(name, form, seeds) if form else live(seeds):
+        known = found.capacity
+        low, high = (known.low, known.high) if known is not None else (0.0, np.inf)
+        brackets.append((low, high, len(found.runs)))
+        wrong = "" if low <= truth <= high else f", not {truth:.1f}/s"
+        print(f"{label}: {low:g} to {high:g}/s{wrong}", file=sys.stderr)
+    lows, highs, runs = np.array(brackets).T
+    both = (lows > 0) & np.isfinite(highs)
+    width = float(np.median(highs[both] / lows[both])) if both.any() else np.nan
+    held = (int(each.sum()) for each in ((lows <= truth) & (truth <= highs), both))
+    shares = (f"{number}/{len(lows)}" for number in held)
+    return [label, *shares, f"{width:.2f}", int(runs.max())]
 
 
 if __name__ == "__main__":

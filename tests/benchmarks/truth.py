@@ -14,11 +14,9 @@ tables, ``--quick`` takes few runs of short logs.
 
 from __future__ import annotations
 
-import importlib
+import itertools
 import math
 import time
-from collections import Counter
-from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -27,11 +25,12 @@ import numpy as np
 
 import latencykit as lk
 from latencykit.analysis.change_points import change_positions
-from tests.benchmarks import worlds
+from tests.benchmarks import truth_answers, truth_events, truth_explain, truth_uncertainty, worlds
+from tests.benchmarks.tables import in_parallel, share, show
 from tests.benchmarks.worlds import Drift, Modes, Rhythm, Stalls, World
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable
 
 PERCENTILES = (50.0, 90.0, 99.0, 99.9)
 NAMES = ("p50", "p90", "p99", "p99.9", "mean")
@@ -57,42 +56,6 @@ WORLDS: dict[str, World] = {
 LENGTHS = (60.0, 300.0, 1000.0, 3600.0)
 
 
-def samples_of(
-    world: World, rng: np.random.Generator, duration: float, factor: float = 1.0
-) -> lk.Samples:
-    """Return one run of a world as samples, its latencies multiplied by `factor`."""
-    start, latency = world.run(rng, duration)
-    return lk.Samples(start=start * 1e9, duration=latency * (1e9 * factor))
-
-
-def log_of(
-    world: World,
-    rng: np.random.Generator,
-    duration: float,
-    interval: str = "1s",
-    factor: float = 1.0,
-) -> Any:
-    """Return one run of a world as a recorder would have logged it."""
-    return samples_of(world, rng, duration, factor).to_log(interval)
-
-
-def in_parallel(job: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
-    """Return what `job` makes of each item; two processes share them."""
-    with ProcessPoolExecutor(2) as pool:
-        return list(pool.map(job, items))
-
-
-def markdown(title: str, header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table under a heading."""
-    lines = [f"### {title}", "", f"| {' | '.join(header)} |", f"|{'---|' * len(header)}"]
-    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows), ""])
-
-
-def share(part: float, whole: float) -> str:
-    """Return a share in percent, a dash for none."""
-    return f"{100 * part / whole:.0f}" if whole else "–"
-
-
 # ---------------------------------------------------------------- coverage
 
 
@@ -112,12 +75,11 @@ def cell(asked: tuple[str, float, str, int]) -> dict[str, Any]:
     world = WORLDS[name]
     truth = [*(world.percentile(p) * 1e9 for p in PERCENTILES), world.mean * 1e9]
     given, held = np.zeros(len(NAMES)), np.zeros(len(NAMES))
-    for run in range(runs):
-        rng = np.random.default_rng([run, int(duration), list(WORLDS).index(name)])
-        source = (
-            log_of(world, rng, duration, interval) if interval else samples_of(world, rng, duration)
-        )
-        for k, ((low, high), true) in enumerate(zip(stated(source.evidence()), truth, strict=True)):
+    for number in range(runs):
+        rng = np.random.default_rng([number, int(duration), list(WORLDS).index(name)])
+        run = world.samples(rng, duration)
+        evidence = (run.to_log(interval) if interval else run).evidence()
+        for k, ((low, high), true) in enumerate(zip(stated(evidence), truth, strict=True)):
             closed = math.isfinite(low) and math.isfinite(high)
             given[k] += closed
             held[k] += closed and low <= true <= high
@@ -143,17 +105,17 @@ def cells(quick: bool) -> list[dict[str, Any]]:
     return in_parallel(cell, asked)
 
 
-def coverage(quick: bool) -> str:
-    """Return how many of the intervals that are given hold the truth."""
+def coverage(quick: bool) -> None:
+    """Print how many of the intervals that are given hold the truth."""
     rows = []
     for found in cells(quick):
         pairs = zip(found["held"], found["given"], strict=True)
         name, duration, interval, _ = found["asked"]
-        form = {"": "samples"}.get(interval, f"log, {interval}")
+        form = f"log, {interval}" if interval else "samples"
         parts = (f"{share(held, given)} ({share(given, found['runs'])})" for held, given in pairs)
         rows.append([name, f"{duration:.0f} s", form, *parts])
     title = "Coverage of 95 % intervals in %, where both ends are given (and share of runs where they are)"
-    return markdown(title, ["traffic", "length", "as", *NAMES], rows)
+    show(title, ["traffic", "length", "as", *NAMES], rows, text=3)
 
 
 # ---------------------------------------------------------------- change points
@@ -162,46 +124,30 @@ def coverage(quick: bool) -> str:
 def series(run: int, *, runs: int, correlation: float, step: float) -> tuple[bool, bool]:
     """Return whether a change was found, and whether the series was called not exchangeable."""
     rng = np.random.default_rng([run, runs, int(100 * correlation), int(1000 * step)])
-    noise = rng.standard_normal(runs + 200)
-    for k in range(1, noise.size):
-        noise[k] = correlation * noise[k - 1] + math.sqrt(1 - correlation**2) * noise[k]
-    level = 0.0375 * noise[200:]
+    level = 0.0375 * worlds.autoregression(rng, runs, correlation)
     level[runs // 2 :] += math.log1p(step)
     found = change_positions(np.exp(level))
     return bool(found), not found.exchangeable
 
 
-def changes(quick: bool) -> str:
-    """Return alarms of change points at a nominal 1 %."""
+SERIES = [
+    *((60, correlation, 0.0) for correlation in (0.0, 0.3, 0.6, 0.9)),
+    *((runs, 0.6, 0.0) for runs in (30, 120)),
+    *((60, 0.0, step) for step in (0.03, 0.05, 0.1)),
+]
+"""Number of runs, correlation of successive ones, and change."""
+
+
+def changes(quick: bool) -> None:
+    """Print alarms of change points at a nominal 1 %."""
     repeats, rows = 40 if quick else 200, []
-    kinds = [
-        (60, 0.0, 0.0),
-        (60, 0.3, 0.0),
-        (60, 0.6, 0.0),
-        (60, 0.9, 0.0),
-        (30, 0.6, 0.0),
-        (120, 0.6, 0.0),
-    ]
-    for runs, correlation, step in [*kinds, (60, 0.0, 0.03), (60, 0.0, 0.05), (60, 0.0, 0.1)]:
-        found = np.array(
-            in_parallel(
-                partial(series, runs=runs, correlation=correlation, step=step), range(repeats)
-            )
-        )
-        rows.append(
-            [
-                str(runs),
-                f"{correlation:g}",
-                f"{100 * step:.0f} %",
-                *(share(part, repeats) for part in found.sum(axis=0)),
-            ]
-        )
+    for runs, correlation, step in SERIES:
+        job = partial(series, runs=runs, correlation=correlation, step=step)
+        found = np.sum(in_parallel(job, range(repeats)), axis=0)
+        shares = (share(part, repeats) for part in found)
+        rows.append([runs, f"{correlation:g}", f"{100 * step:.0f} %", *shares])
     title = "Change points at a nominal 1 %: series of runs that vary by 3.75 %"
-    return markdown(
-        title,
-        ["runs", "correlation of successive runs", "change", "found, %", "not exchangeable, %"],
-        rows,
-    )
+    show(title, ["runs", "correlation", "change", "found, %", "not exchangeable, %"], rows)
 
 
 # ---------------------------------------------------------------- load
@@ -213,9 +159,7 @@ def queue(rng: np.random.Generator, rate: float, requests: int) -> lk.Samples:
     arrival = np.cumsum(rng.exponential(1 / rate, requests + before))
     work = np.cumsum(rng.exponential(1e-3, requests + before))
     done = work + np.maximum.accumulate(arrival - np.concatenate(([0.0], work[:-1])))
-    return lk.Samples(
-        start=(arrival[before:] - arrival[before]) * 1e9, duration=(done - arrival)[before:] * 1e9
-    )
+    return worlds.requests(arrival[before:] - arrival[before], (done - arrival)[before:])
 
 
 def bracket(
@@ -232,89 +176,32 @@ def bracket(
     return found.low <= 769.7 <= found.high, found.low > 0 and math.isfinite(found.high), half
 
 
-def load(quick: bool) -> str:
-    """Return how often the bracket of a capacity holds the truth."""
+def load(quick: bool) -> None:
+    """Print how often the bracket of a capacity holds the truth."""
     repeats, rows = 20 if quick else 40, []
     grids = ((500, 600, 700, 800, 900), tuple(range(700, 860, 20)), (400, 750, 790, 950))
-    for requests in (1000, 5000, 20_000, 50_000)[: 2 if quick else 4]:
-        for grid in grids:
-            for timed in (True, False):
-                found = np.array(
-                    in_parallel(
-                        partial(bracket, grid=grid, requests=requests, timed=timed), range(repeats)
-                    )
-                )
-                label = [
-                    f"{requests:,}",
-                    f"{grid[0]}–{grid[-1]}",
-                    "samples" if timed else "histograms",
-                ]
-                rows.append(label + [share(part, repeats) for part in found.sum(axis=0)])
+    sizes = (1000, 5000, 20_000, 50_000)[: 2 if quick else 4]
+    for requests, grid, timed in itertools.product(sizes, grids, (True, False)):
+        job = partial(bracket, grid=grid, requests=requests, timed=timed)
+        found = np.sum(in_parallel(job, range(repeats)), axis=0)
+        form = "samples" if timed else "histograms"
+        shares = (share(part, repeats) for part in found)
+        rows.append([f"{requests:,}", f"{grid[0]}–{grid[-1]}", form, *shares])
+    asked = ["bracket holds it, %", "bounded on both sides, %", "ρ = 0.5 saturated, %"]
     title = "M/M/1, p99 ≤ 20 ms, true capacity 769.7/s"
-    return markdown(
-        title,
-        [
-            "requests",
-            "loads",
-            "as",
-            "bracket holds it, %",
-            "bounded on both sides, %",
-            "ρ = 0.5 saturated, %",
-        ],
-        rows,
-    )
+    show(title, ["requests", "loads", "as", *asked], rows, text=3)
 
 
-def events(quick: bool) -> str:
-    """Return the tables of events beside runs."""
-    from tests.benchmarks.truth_events import tables
-
-    return "\n".join(tables(quick, in_parallel, markdown))
-
-
-def explain(quick: bool) -> str:
-    """Return the table of causes."""
-    from tests.benchmarks.truth_explain import NULL, PLANTED, judged
-
-    runs, rows = 4 if quick else 40, []
-    for name in (*PLANTED, *NULL):
-        count = sum(in_parallel(partial(judged, name), range(runs)), Counter[str]())
-        named = count["right"] + count["wrong"]
-        rows.append(
-            [
-                name, f"{count['found']}/{count['causes']}" if count["causes"] else "–",
-                f"{count['right']}/{named}" if named else "–", share(count["false"], runs),
-            ]
-        )  # fmt: skip
-    header = ["world", "causes found", "findings right", "runs with a false finding, %"]
-    return markdown("Causes of slow requests, 10 min at 100/s", header, rows)
-
-
-def uncertainty(quick: bool) -> str:
-    """Return what is plain, stated and sure, with what is wrong of it."""
-    made = importlib.import_module("tests.benchmarks.truth_uncertainty").tables
-    return "\n".join(made(quick, in_parallel, markdown, SEED[0]))
-
-
-SEED = [0]
-"""Worlds of `uncertainty`; ``--seed`` draws others."""
-
-
-def answers(name: str) -> Callable[[bool], str]:
-    """Return a table of `truth_answers` by its name."""
-
-    def table(quick: bool) -> str:
-        made = getattr(importlib.import_module("tests.benchmarks.truth_answers"), name)
-        return str(made(quick, in_parallel, markdown))
-
-    return table
-
-
-TABLES: dict[str, Callable[[bool], str]] = {
-    **{name: answers(name) for name in ("check", "compare")},
-    "coverage": coverage, "changes": changes, "load": load,
-    "events": events, "explain": explain, "uncertainty": uncertainty,
-}  # fmt: skip
+TABLES: dict[str, Callable[..., None]] = {
+    "check": truth_answers.check,
+    "compare": truth_answers.compare,
+    "coverage": coverage,
+    "changes": changes,
+    "load": load,
+    "events": truth_events.tables,
+    "explain": truth_explain.table,
+    "uncertainty": truth_uncertainty.tables,
+}
 
 
 @click.command()
@@ -323,7 +210,6 @@ TABLES: dict[str, Callable[[bool], str]] = {
 @click.option("--seed", default=0, show_default=True, help="Other worlds of `uncertainty`.")
 def main(only: str, quick: bool, seed: int) -> None:
     """Print how often confident statements are wrong."""
-    SEED[0] = seed
     chosen = [name.strip() for name in only.split(",")]
     unknown = [name for name in chosen if name not in TABLES]
     if unknown:
@@ -332,8 +218,8 @@ def main(only: str, quick: bool, seed: int) -> None:
         )
     for name in chosen:
         begin = time.perf_counter()
-        print(TABLES[name](quick), flush=True)
-        print(f"<!-- {name}: {time.perf_counter() - begin:.0f} s -->\n", flush=True)
+        TABLES[name](quick, **({"seed": seed} if name == "uncertainty" else {}))
+        print(f"\n<!-- {name}: {time.perf_counter() - begin:.0f} s -->", flush=True)
 
 
 if __name__ == "__main__":

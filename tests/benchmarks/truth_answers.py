@@ -16,7 +16,8 @@ import numpy as np
 import latencykit as lk
 from latencykit.analysis.slo import SLO
 from tests.benchmarks import worlds
-from tests.benchmarks.worlds import AR, Pauses, Stalls, World
+from tests.benchmarks.tables import in_parallel, show
+from tests.benchmarks.worlds import Drift, Pauses, Stalls, World
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,10 +29,10 @@ FACTORS = (0.5, 0.8, 0.95, 1.05, 1.25, 2.0)
 WORLDS: dict[str, World] = {
     "i.i.d.": World(rate=100.0),
     "bimodal": World(rate=100.0, service=worlds.bimodal),
-    "AR 3 s": AR(rate=100.0, time=3.0, spread=0.3),
-    "AR 10 s": AR(rate=100.0, time=10.0, spread=0.3),
-    "AR 3 s, wide": AR(rate=100.0, time=3.0, spread=1.0),
-    "AR 10 s, wide": AR(rate=100.0, time=10.0, spread=1.0),
+    "AR 3 s": Drift(rate=100.0, time=3.0, spread=0.3),
+    "AR 10 s": Drift(rate=100.0, time=10.0, spread=0.3),
+    "AR 3 s, wide": Drift(rate=100.0, time=3.0, spread=1.0),
+    "AR 10 s, wide": Drift(rate=100.0, time=10.0, spread=1.0),
     "GC": Pauses(rate=100.0),
     "stalls 6/min, 0.3 s": Stalls(rate=100.0, per_minute=6.0, length=0.3),
     "stalls 2/min, 0.5 s": Stalls(rate=100.0, per_minute=2.0, length=0.5),
@@ -39,9 +40,9 @@ WORLDS: dict[str, World] = {
 }
 
 
-def autoregressive(each: float, spread: float = 0.3) -> AR:
+def autoregressive(each: float, spread: float = 0.3) -> Drift:
     """Return log-latency with this correlation from second to second."""
-    return AR(rate=100.0, time=-1 / math.log(each), spread=spread)
+    return Drift(rate=100.0, time=-1 / math.log(each), spread=spread)
 
 
 PAIRS: dict[str, World] = {
@@ -49,12 +50,6 @@ PAIRS: dict[str, World] = {
     **{f"AR({each})": autoregressive(each) for each in (0.3, 0.6, 0.95)},
     **{name: WORLDS[name] for name in ("stalls 6/min, 0.3 s", "stalls 1/min, 1 s")},
 }
-
-
-def drawn(world: World, seed: list[int], duration: float, factor: float = 1.0) -> lk.Samples:
-    """Return one run of a world."""
-    start, latency = world.run(np.random.default_rng(seed), duration)
-    return lk.Samples(start=start * 1e9, duration=latency * (1e9 * factor))
 
 
 def printed(run: lk.Samples) -> lk.Histogram:
@@ -85,7 +80,8 @@ def checked(asked: tuple[str, float, int]) -> dict[str, np.ndarray]:
     name, duration, number = asked
     found = {form: np.zeros((3, len(FACTORS))) for form in FORMS}
     for k in range(number):
-        run = drawn(WORLDS[name], [SEED + k, int(duration), list(WORLDS).index(name)], duration)
+        rng = np.random.default_rng([SEED + k, int(duration), list(WORLDS).index(name)])
+        run = WORLDS[name].samples(rng, duration)
         for form, make in FORMS.items():
             data = make(run)
             for at, factor in enumerate(FACTORS):
@@ -98,28 +94,20 @@ def checked(asked: tuple[str, float, int]) -> dict[str, np.ndarray]:
     return {form: 100 * numbers / number for form, numbers in found.items()}
 
 
-def check(quick: bool, in_parallel: Callable[..., list[Any]], markdown: Callable[..., str]) -> str:
-    """Return how often the outcome of a p99 is definite, sure, and sure but wrong."""
+def check(quick: bool) -> None:
+    """Print how often the outcome of a p99 is definite, sure, and sure but wrong."""
     runs = 10 if quick else 50
     asked = [(name, duration, runs) for name in WORLDS for duration in (60.0, 120.0, 300.0)]
     rows = []
     for (name, duration, _), found in zip(asked, in_parallel(checked, asked), strict=True):
         for form, numbers in found.items():
             definite, right, wrong = (row.round().astype(int).tolist() for row in numbers)
-            sure = [str(right[FACTORS.index(factor)]) for factor in (0.5, 2.0)]
-            worst = "/".join(str(number) for number in wrong)
-            rows.append([name, f"{duration:.0f} s", form, str(min(definite)), *sure, worst])
-    header = [
-        "traffic",
-        "length",
-        "as",
-        "definite",
-        "surely missed at ½",
-        "surely met at 2",
-        "sure and wrong",
-    ]
+            sure = [right[FACTORS.index(factor)] for factor in (0.5, 2.0)]
+            worst = "/".join(map(str, wrong))
+            rows.append([name, f"{duration:.0f} s", form, min(definite), *sure, worst])
+    found_out = ["definite", "surely missed at ½", "surely met at 2", "sure and wrong"]
     title = f"check of p99, limits at {', '.join(f'{f:g}' for f in FACTORS)} times the truth, % of {runs}"
-    return markdown(title, header, rows)
+    show(title, ["traffic", "length", "as", *found_out], rows, text=3)
 
 
 def compared(
@@ -135,7 +123,7 @@ def compared(
             seeds = [[SEED + k, at, side, list(PAIRS).index(name)] for side in (0, 1)]
             levels = np.exp(noise * rng.standard_normal(2)) * (1.0, factor)
             runs = [
-                drawn(PAIRS[name], seed, duration, level)
+                PAIRS[name].samples(np.random.default_rng(seed), duration, level)
                 for seed, level in zip(seeds, levels, strict=True)
             ]
             wanted = ("worse",) if factor > 1 else ("better", "worse", "mixed")
@@ -144,10 +132,8 @@ def compared(
     return {form: (100 * numbers / number).tolist() for form, numbers in found.items()}
 
 
-def compare(
-    quick: bool, in_parallel: Callable[..., list[Any]], markdown: Callable[..., str]
-) -> str:
-    """Return how often a change between two runs is stated, where there is one and where not."""
+def compare(quick: bool) -> None:
+    """Print how often a change between two runs is stated, where there is one and where not."""
     runs, factors, noises = (10 if quick else 30), (2.0, 3.0, 10.0), (0.0, 0.05, 0.1, 0.2)
     asked = [(name, 300.0, runs) for name in PAIRS]
     job = partial(compared, factors=factors, noises=noises)
@@ -165,4 +151,4 @@ def compare(
     title = (
         f"compare, one run of 300 s per side: a change is stated, % of {runs} (× at run noise 10 %)"
     )
-    return markdown(title, header, rows)
+    show(title, header, rows, text=2)

@@ -11,15 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-import latencykit as lk
 from latencykit.analysis.coincidence import coincide
 from latencykit.core.events import Events
-from tests.benchmarks.worlds import Drift, Stalls, World
+from tests.benchmarks.tables import in_parallel, show
+from tests.benchmarks.worlds import Drift, Stalls, World, moments, requests
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
+
+    import latencykit as lk
 
     Floats = NDArray[np.float64]
 
@@ -30,7 +32,7 @@ def served(
     rng: np.random.Generator, rate: float, span: float, begin: Any, length: Any
 ) -> lk.Samples:
     """Requests at random times, which wait to the end of the stall in which they arrive."""
-    start = np.sort(rng.random(rng.poisson(rate * span))) * span
+    start = moments(rng, rate, span)
     took = rng.lognormal(np.log(2e-3), 0.6, start.size)
     begin, length = np.asarray(begin, float), np.broadcast_to(length, np.shape(begin))
     order = np.argsort(begin)
@@ -39,7 +41,7 @@ def served(
         at = np.searchsorted(begin, start, "right") - 1
         waits = np.maximum(end[np.maximum(at, 0)] - start, 0.0)
         took = took + np.where(at >= 0, waits, 0.0)
-    return lk.Samples(start=np.rint((EPOCH + start) * 1e9), duration=took * 1e9)
+    return requests(EPOCH + start, took)
 
 
 def periodic(rng: np.random.Generator, span: float, period: float = 37.0) -> Floats:
@@ -49,7 +51,7 @@ def periodic(rng: np.random.Generator, span: float, period: float = 37.0) -> Flo
 
 def random(rng: np.random.Generator, span: float, mean: float = 30.0) -> Floats:
     """Times of a Poisson process."""
-    return np.sort(rng.random(rng.poisson(span / mean))) * span
+    return moments(rng, 1 / mean, span)
 
 
 def bursts(rng: np.random.Generator, span: float) -> Floats:
@@ -77,31 +79,25 @@ def decoys(rng: np.random.Generator, span: float) -> list[Events]:
     ]
 
 
-def loops(name: str) -> Callable[[np.random.Generator, float], lk.Samples]:
-    """Runs of worlds without causes outside."""
-    worlds: dict[str, World] = {
-        "i.i.d.": World(rate=100.0),
-        "AR 10 s": Drift(time=10.0, rate=100.0),
-        "AR 60 s": Drift(time=60.0, rate=100.0),
-        "stalls 1/min, 0.5 s": Stalls(per_minute=1.0, length=0.5, rate=100.0),
-        "stalls 4/min, 1 s": Stalls(per_minute=4.0, length=1.0, rate=100.0),
-    }
+def alone(world: World) -> Callable[[np.random.Generator, float], lk.Samples]:
+    """Runs of a world without causes outside."""
 
     def run(rng: np.random.Generator, span: float) -> lk.Samples:
-        if name == "stalls every 37 s":
-            return served(rng, 100.0, span, periodic(rng, span), 0.4)
-        if name == "stalls in bursts":
-            return served(rng, 100.0, span, bursts(rng, span)[::4], 0.4)
-        start, latency = worlds[name].run(rng, span)
-        return lk.Samples(start=(EPOCH + start) * 1e9, duration=latency * 1e9)
+        start, took = world.run(rng, span)
+        return requests(EPOCH + start, took)
 
     return run
 
 
-NULLS = (
-    "i.i.d.", "AR 10 s", "AR 60 s", "stalls 1/min, 0.5 s", "stalls 4/min, 1 s", "stalls every 37 s",
-    "stalls in bursts",
-)  # fmt: skip
+NULLS: dict[str, Callable[[np.random.Generator, float], lk.Samples]] = {
+    "i.i.d.": alone(World(rate=100.0)),
+    "AR 10 s": alone(Drift(time=10.0, rate=100.0)),
+    "AR 60 s": alone(Drift(time=60.0, rate=100.0)),
+    "stalls 1/min, 0.5 s": alone(Stalls(per_minute=1.0, length=0.5, rate=100.0)),
+    "stalls 4/min, 1 s": alone(Stalls(per_minute=4.0, length=1.0, rate=100.0)),
+    "stalls every 37 s": lambda rng, span: served(rng, 100.0, span, periodic(rng, span), 0.4),
+    "stalls in bursts": lambda rng, span: served(rng, 100.0, span, bursts(rng, span)[::4], 0.4),
+}
 
 
 @dataclass(frozen=True)
@@ -201,14 +197,12 @@ def null_cell(asked: tuple[str, float, str, int]) -> tuple[int, int]:
     name, span, interval, runs = asked
     wrong = anything = 0
     for k in range(runs):
-        rng = np.random.default_rng([k, int(span), NULLS.index(name)])
-        data: Any = loops(name)(rng, span)
+        rng = np.random.default_rng([k, int(span), list(NULLS).index(name)])
+        data: Any = NULLS[name](rng, span)
         found = coincide(data.to_log(interval) if interval else data, decoys(rng, span))
         wrong += bool(files_found(found))
-        own = [
-            text for text in found.findings if name != "stalls every 37 s" or "every" not in text
-        ]
-        anything += bool(own)
+        own = (name != "stalls every 37 s" or "every" not in text for text in found.findings)
+        anything += any(own)
     return wrong, anything
 
 
@@ -226,43 +220,26 @@ def planted_cell(asked: tuple[str, int, int]) -> tuple[int, int, int]:
     return right, causes, wrong
 
 
-def tables(quick: bool, in_parallel: Any, markdown: Any) -> list[str]:
-    """Return both tables as Markdown."""
+def tables(quick: bool) -> None:
+    """Print both tables."""
     runs = 40 if quick else 200
-    nulls = [
-        (name, span, interval, runs)
-        for name in NULLS
-        for span, interval in ((370.0, ""), (1200.0, ""), (1200.0, "1s"))
-    ]
-    rows = [
-        (
-            name,
-            f"{span:.0f} s",
-            interval or "samples",
-            f"{100 * events / runs:.1f}",
-            f"{100 * all_ / runs:.1f}",
-        )
-        for (name, span, interval, runs), (events, all_) in zip(
-            nulls, in_parallel(null_cell, nulls), strict=True
-        )
-    ]
-    header = (
-        "world without a cause",
-        "run",
-        "data",
-        "false about events, %",
-        "any false finding, %",
-    )
-    text = [markdown("Events: false findings per run", header, rows)]
+    spans = ((370.0, ""), (1200.0, ""), (1200.0, "1s"))
+    nulls = [(name, span, interval, runs) for name in NULLS for span, interval in spans]
+    rows: list[Any] = []
+    for (name, span, interval, _), found in zip(nulls, in_parallel(null_cell, nulls), strict=True):
+        wrong = (f"{100 * number / runs:.1f}" for number in found)
+        rows.append([name, f"{span:.0f} s", interval or "samples", *wrong])
+    header = ["world without a cause", "run", "data", "false about events, %", "any false, %"]
+    show("Events: false findings per run", header, rows, text=3)
     asked = [
         (name, blocks, runs // (4 if "night" in name else 1))
         for name in PLANTED
         for blocks in (10, 20)
     ]
-    found = in_parallel(planted_cell, asked)
     rows = [
-        (name, f"{blocks}", f"{right / causes:.2f}", f"{right / max(right + wrong, 1):.2f}")
-        for (name, blocks, _), (right, causes, wrong) in zip(asked, found, strict=True)
+        [name, blocks, f"{right / causes:.2f}", f"{right / max(right + wrong, 1):.2f}"]
+        for (name, blocks, _), (right, causes, wrong) in zip(
+            asked, in_parallel(planted_cell, asked), strict=True
+        )
     ]
-    header = ("planted cause", "events of it", "recall", "precision")
-    return [*text, markdown("Events: planted causes", header, rows)]
+    show("Events: planted causes", ["planted cause", "events of it", "recall", "precision"], rows)

@@ -9,12 +9,15 @@ every finding is wrong.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import latencykit as lk
+from tests.benchmarks.tables import in_parallel, share, show
+from tests.benchmarks.worlds import autoregression, requests
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,9 +44,11 @@ class Run:
 
     def samples(self) -> lk.Samples:
         """Return the requests as samples."""
-        return lk.Samples(start=self.start * 1e9, duration=self.latency * 1e9).with_columns(
-            self.columns
-        )
+        return requests(self.start, self.latency).with_columns(self.columns)
+
+
+def named(letter: str, numbers: Any) -> Any:
+    return np.char.add(letter, numbers.astype(str)).astype(object)
 
 
 def plain(rng: Rng, rate: float = 100.0, seconds: float = SECONDS) -> Run:
@@ -53,13 +58,13 @@ def plain(rng: Rng, rate: float = 100.0, seconds: float = SECONDS) -> Run:
     endpoint = rng.choice(12, n, p=_zipf(12))
     host = np.where(rng.random(n) < 0.8, endpoint % 4, rng.integers(0, 4, n))
     columns: dict[str, Any] = {
-        "endpoint": np.char.add("/e", endpoint.astype(str)).astype(object),
-        "host": np.char.add("h", host.astype(str)).astype(object),
+        "endpoint": named("/e", endpoint),
+        "host": named("h", host),
         "shard": rng.integers(0, 8, n),
         "method": np.where(endpoint % 3 == 0, "POST", "GET").astype(object),
         "bytes": rng.lognormal(8, 1, n).round(),
-        "user": np.char.add("u", rng.zipf(1.6, n).clip(max=5000).astype(str)).astype(object),
-        "id": np.char.add("r", np.arange(n).astype(str)).astype(object),
+        "user": named("u", rng.zipf(1.6, n).clip(max=5000)),
+        "id": named("r", np.arange(n)),
         "zone": np.array(["a", "b", None], object)[rng.choice(3, n, p=[0.6, 0.3, 0.1])],
     }
     return Run(start, 5e-3 * rng.lognormal(0, 0.6, n), columns)
@@ -74,10 +79,20 @@ def _times(rng: Rng, number: int, seconds: float = SECONDS) -> Floats:
     return np.sort(rng.uniform(5, seconds - 5, number))
 
 
-def _stall(run: Run, begin: float, length: float, who: NDArray[np.bool_]) -> None:
+def _stall(run: Run, begin: float, length: float, who: Any = True) -> None:
     """Those of `who` that arrive meanwhile wait for the end."""
     hit = who & (run.start >= begin) & (run.start < begin + length)
     run.latency[hit] += begin + length - run.start[hit]
+
+
+def _stalls(run: Run, rng: Rng, number: int, length: Callable[[], float], who: Any = True) -> None:
+    for begin in _times(rng, number):
+        _stall(run, begin, length(), who)
+
+
+def _slow(run: Run, rng: Rng, who: NDArray[np.bool_], part: float, factor: float) -> None:
+    """A part of the requests of `who` takes so many times as long."""
+    run.latency[who] *= np.where(rng.random(who.sum()) < part, factor, 1)
 
 
 def _is(run: Run, column: str, value: Any) -> NDArray[np.bool_]:
@@ -89,28 +104,22 @@ def _is(run: Run, column: str, value: Any) -> NDArray[np.bool_]:
 
 def slow_shard(rng: Rng) -> Run:
     run = plain(rng)
-    for begin in _times(rng, 12):
-        _stall(run, begin, rng.uniform(1.0, 3.0), _is(run, "shard", 3))
-    run.causes = (("shard", "3"),)
-    return run
+    _stalls(run, rng, 12, lambda: rng.uniform(1.0, 3.0), _is(run, "shard", 3))
+    return replace(run, causes=(("shard", "3"),))
 
 
 def slow_half(rng: Rng) -> Run:
     """One of two hosts: half of all requests."""
     run = plain(rng)
     run.columns["node"] = rng.choice(["n1", "n2"], run.start.size).astype(object)
-    for begin in _times(rng, 14):
-        _stall(run, begin, rng.uniform(0.5, 1.5), _is(run, "node", "n2"))
-    run.causes = (("node", "n2"),)
-    return run
+    _stalls(run, rng, 14, lambda: rng.uniform(0.5, 1.5), _is(run, "node", "n2"))
+    return replace(run, causes=(("node", "n2"),))
 
 
 def slow_endpoint(rng: Rng) -> Run:
     run = plain(rng)
-    mine = _is(run, "endpoint", "/e4")
-    run.latency[mine] *= np.where(rng.random(mine.sum()) < 0.3, 12, 1)
-    run.causes = (("endpoint", "/e4"),)
-    return run
+    _slow(run, rng, _is(run, "endpoint", "/e4"), 0.3, 12)
+    return replace(run, causes=(("endpoint", "/e4"),))
 
 
 def rare_endpoint(rng: Rng) -> Run:
@@ -127,21 +136,18 @@ def rare_endpoint(rng: Rng) -> Run:
 def host_not_endpoint(rng: Rng) -> Run:
     """A slow host, on which some endpoints nearly always are."""
     run = plain(rng)
-    mine = _is(run, "host", "h2")
-    run.latency[mine] *= np.where(rng.random(mine.sum()) < 0.05, 15, 1)
-    run.causes = (("host", "h2"),)
-    return run
+    _slow(run, rng, _is(run, "host", "h2"), 0.05, 15)
+    return replace(run, causes=(("host", "h2"),))
 
 
 def endpoint_sets_host(rng: Rng) -> Run:
     """A slow endpoint; each endpoint is served by one host only."""
     run = plain(rng)
     number = np.array([int(text[2:]) for text in run.columns["endpoint"]])
-    run.columns["host"] = np.char.add("h", (number % 4).astype(str)).astype(object)
+    run.columns["host"] = named("h", number % 4)
     mine = number == 5
-    run.latency[mine] *= np.where(rng.random(mine.sum()) < 0.2, 20, 1)
-    run.causes = (("endpoint", "/e5"),)
-    return run
+    _slow(run, rng, mine, 0.2, 20)
+    return replace(run, causes=(("endpoint", "/e5"),))
 
 
 def large_replies(rng: Rng) -> Run:
@@ -150,18 +156,14 @@ def large_replies(rng: Rng) -> Run:
     size = run.columns["bytes"]
     large = size > np.quantile(size, 0.95)
     run.latency[large] *= rng.uniform(3, 10, large.sum())
-    run.causes = (("bytes", "*"),)
-    return run
+    return replace(run, causes=(("bytes", "*"),))
 
 
 def two_causes(rng: Rng) -> Run:
     run = plain(rng)
-    for begin in _times(rng, 12):
-        _stall(run, begin, rng.uniform(1.0, 2.0), _is(run, "shard", 6))
-    mine = _is(run, "endpoint", "/e3")
-    run.latency[mine] *= np.where(rng.random(mine.sum()) < 0.1, 60, 1)
-    run.causes = (("shard", "6"), ("endpoint", "/e3"))
-    return run
+    _stalls(run, rng, 12, lambda: rng.uniform(1.0, 2.0), _is(run, "shard", 6))
+    _slow(run, rng, _is(run, "endpoint", "/e3"), 0.1, 60)
+    return replace(run, causes=(("shard", "6"), ("endpoint", "/e3")))
 
 
 def mix_shift(rng: Rng) -> Run:
@@ -171,8 +173,7 @@ def mix_shift(rng: Rng) -> Run:
     mine = rng.random(run.start.size) < share
     run.columns["kind"] = np.where(mine, "report", "page").astype(object)
     run.latency[mine] *= 4
-    run.causes = (("kind", "report"),)
-    return run
+    return replace(run, causes=(("kind", "report"),))
 
 
 def deploy(rng: Rng) -> Run:
@@ -183,8 +184,7 @@ def deploy(rng: Rng) -> Run:
     mine = now & (rng.random(run.start.size) < 0.1)
     run.columns["endpoint"] = np.where(mine, "/migrate", run.columns["endpoint"]).astype(object)
     run.latency[mine] *= 10
-    run.causes = (("endpoint", "/migrate"),)
-    return run
+    return replace(run, causes=(("endpoint", "/migrate"),))
 
 
 def heavy_tails(rng: Rng) -> Run:
@@ -194,68 +194,47 @@ def heavy_tails(rng: Rng) -> Run:
     base = np.array([1e-3, 3e-3, 2e-3, 5e-3, 4e-2])[number]
     run.columns["service"] = np.array(["auth", "cart", "search", "user", "billing"], object)[number]
     run.latency = base * (1 + rng.pareto(2.2, run.start.size))
-    run.causes = (("service", "billing"),)
-    return run
+    return replace(run, causes=(("service", "billing"),))
 
 
 def stalls_and_shard(rng: Rng) -> Run:
     """A slow shard, beside stalls that hit all."""
     run = plain(rng)
     for begin in _times(rng, 3):
-        _stall(run, begin, 0.4, np.ones(run.start.size, np.bool_))
-    for begin in _times(rng, 14):
-        _stall(run, begin, rng.uniform(1.0, 3.0), _is(run, "shard", 1))
-    run.causes = (("shard", "1"),)
-    return run
+        _stall(run, begin, 0.4)
+    _stalls(run, rng, 14, lambda: rng.uniform(1.0, 3.0), _is(run, "shard", 1))
+    return replace(run, causes=(("shard", "1"),))
 
 
 def missing_zone(rng: Rng) -> Run:
     """Requests without a value are the slow ones."""
     run = plain(rng)
     mine = np.array([one is None for one in run.columns["zone"]])
-    run.latency[mine] *= np.where(rng.random(mine.sum()) < 0.1, 12, 1)
-    run.causes = (("zone", "(none)"),)
-    return run
+    _slow(run, rng, mine, 0.1, 12)
+    return replace(run, causes=(("zone", "(none)"),))
 
 
 # ---------------------------------------------------------------- null
 
 
-def independent(rng: Rng) -> Run:
-    return plain(rng)
-
-
 def drift(rng: Rng, time: float = 10.0) -> Run:
     """Log-latency follows an AR(1) in time, as in any shared service."""
     run = plain(rng)
-    steps = int(SECONDS * 10)
-    keep = np.exp(-0.1 / time)
-    noise = rng.normal(0, np.sqrt(1 - keep**2), steps)
-    level = np.empty(steps)
-    level[0] = rng.normal()
-    for k in range(1, steps):
-        level[k] = keep * level[k - 1] + noise[k]
-    run.latency = 5e-3 * np.exp(
-        level[(run.start * 10).astype(int).clip(max=steps - 1)]
-        + 0.5 * rng.normal(size=run.start.size)
-    )
+    level = autoregression(rng, int(SECONDS * 10), np.exp(-0.1 / time))
+    noise = 0.5 * rng.normal(size=run.start.size)
+    run.latency = 5e-3 * np.exp(level[(run.start * 10).astype(int)] + noise)
     return run
-
-
-def slow_drift(rng: Rng) -> Run:
-    return drift(rng, 60.0)
 
 
 def stalls_hit_all(rng: Rng) -> Run:
     run = plain(rng)
-    for begin in _times(rng, rng.poisson(30)):
-        _stall(run, begin, rng.exponential(0.4), np.ones(run.start.size, np.bool_))
+    _stalls(run, rng, rng.poisson(30), lambda: rng.exponential(0.4))
     return run
 
 
 def one_stall(rng: Rng) -> Run:
     run = plain(rng)
-    _stall(run, rng.uniform(50, 500), 8.0, np.ones(run.start.size, np.bool_))
+    _stall(run, rng.uniform(50, 500), 8.0)
     return run
 
 
@@ -281,11 +260,9 @@ def bursts(rng: Rng) -> Run:
     """Requests of one user come in bursts, and stalls hit all that are there."""
     run = plain(rng)
     place = (run.start * 2).astype(int)
-    run.columns["session"] = np.char.add(
-        "s", rng.integers(0, 40, place.max() + 1)[place].astype(str)
-    ).astype(object)
-    for begin in _times(rng, 30):
-        _stall(run, begin, rng.exponential(0.4), np.ones(run.start.size, np.bool_))
+    session = rng.integers(0, 40, place.max() + 1)[place]
+    run.columns["session"] = named("s", session)
+    _stalls(run, rng, 30, lambda: rng.exponential(0.4))
     return run
 
 
@@ -306,8 +283,7 @@ def columns_of_time(rng: Rng) -> Run:
 def retries(rng: Rng) -> Run:
     """Requests that wait in a stall are sent again, and both are counted."""
     run = plain(rng)
-    for begin in _times(rng, 12):
-        _stall(run, begin, rng.uniform(0.3, 1.5), np.ones(run.start.size, np.bool_))
+    _stalls(run, rng, 12, lambda: rng.uniform(0.3, 1.5))
     again = np.flatnonzero(run.latency > 0.3)
     start = np.append(run.start, run.start[again] + 0.3)
     latency = np.append(run.latency, run.latency[again] - 0.3)
@@ -332,9 +308,9 @@ PLANTED: dict[str, Callable[[Rng], Run]] = {
     "requests without a value": missing_zone,
 }
 NULL: dict[str, Callable[[Rng], Run]] = {
-    "i.i.d.": independent,
+    "i.i.d.": plain,
     "AR drift, 10 s": drift,
-    "AR drift, 60 s": slow_drift,
+    "AR drift, 60 s": partial(drift, time=60.0),
     "stalls that hit all": stalls_hit_all,
     "one stall": one_stall,
     "stalls of random hosts": stalls_of_random_hosts,
@@ -361,3 +337,16 @@ def judged(name: str, seed: int) -> Counter[str]:
 
 def _names(row: tuple[str, str], cause: tuple[str, str]) -> bool:
     return row[0] == cause[0] and cause[1] in ("*", row[1])
+
+
+def table(quick: bool) -> None:
+    """Print what is found of planted causes, and what is found where there are none."""
+    runs, rows = 4 if quick else 40, []
+    for name in PLANTED | NULL:
+        count = sum(in_parallel(partial(judged, name), range(runs)), Counter[str]())
+        stated = count["right"] + count["wrong"]
+        found = f"{count['found']}/{count['causes']}" if count["causes"] else "–"
+        right = f"{count['right']}/{stated}" if stated else "–"
+        rows.append([name, found, right, share(count["false"], runs)])
+    header = ["world", "causes found", "findings right", "runs with a false finding, %"]
+    show("Causes of slow requests, 10 min at 100/s", header, rows)

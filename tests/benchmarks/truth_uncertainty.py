@@ -15,20 +15,17 @@ import numpy as np
 import latencykit as lk
 from latencykit.analysis.judge import judge
 from tests.benchmarks import worlds
-from tests.benchmarks.worlds import AR, Pauses, Stalls, World
+from tests.benchmarks.tables import in_parallel, show
+from tests.benchmarks.worlds import Drift, Pauses, Stalls, World, moments, requests
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     Floats = np.ndarray[Any, np.dtype[np.float64]]
     Rng = np.random.Generator
 
 PERCENTILES = (50.0, 75.0, 90.0, 95.0, 99.0, 99.9)
 LEAST = 50  # requests above a percentile that is asked for
-
-
-def _open(rng: Rng, rate: float, seconds: float) -> Floats:
-    return np.sort(rng.random(rng.poisson(rate * seconds))) * seconds
 
 
 def closed_loop(rng: Rng, slow: float = 0.02, number: int = 6000) -> tuple[Floats, Floats]:
@@ -39,14 +36,14 @@ def closed_loop(rng: Rng, slow: float = 0.02, number: int = 6000) -> tuple[Float
 
 
 def two_endpoints(rng: Rng, seconds: float = 60.0) -> tuple[Floats, Floats]:
-    start = _open(rng, 100.0, seconds)
+    start = moments(rng, 100.0, seconds)
     level = np.where(rng.random(start.size) < 0.2, 20e-3, 2e-3)
     return start, level * np.exp(0.3 * rng.standard_normal(start.size))
 
 
 def collections(rng: Rng, seconds: float = 300.0) -> tuple[Floats, Floats]:
     """A pause of 100 ms every 5 s."""
-    start = _open(rng, 100.0, seconds)
+    start = moments(rng, 100.0, seconds)
     since = (start - 5 * rng.random()) % 5
     took = 2e-3 * np.exp(0.3 * rng.standard_normal(start.size))
     return start, took + np.maximum(0.1 - since, 0.0)
@@ -54,11 +51,10 @@ def collections(rng: Rng, seconds: float = 300.0) -> tuple[Floats, Floats]:
 
 def random_walk(rng: Rng, seconds: float = 300.0) -> tuple[Floats, Floats]:
     """The level has no mean: no percentile is known."""
-    start = _open(rng, 100.0, seconds)
+    start = moments(rng, 100.0, seconds)
     level = np.cumsum(0.05 * rng.standard_normal(int(seconds * 10) + 1))
-    return start, 2e-3 * np.exp(
-        level[(start * 10).astype(int)] + 0.3 * rng.standard_normal(start.size)
-    )
+    noise = 0.3 * rng.standard_normal(start.size)
+    return start, 2e-3 * np.exp(level[(start * 10).astype(int)] + noise)
 
 
 PLAIN: dict[str, tuple[Callable[[Rng], tuple[Floats, Floats]], Callable[[Rng], tuple[Floats, Floats]] | None]] = {
@@ -73,11 +69,6 @@ PLAIN: dict[str, tuple[Callable[[Rng], tuple[Floats, Floats]], Callable[[Rng], t
 }  # fmt: skip
 
 
-def run_of(start: Floats, took: Floats, factor: float = 1.0) -> lk.Samples:
-    """Return requests as samples."""
-    return lk.Samples(start=start * 1e9, duration=took * (1e9 * factor))
-
-
 def plain_cell(asked: tuple[str, int, int]) -> list[int]:
     """Return how many percentiles were asked for, are plain, and are plain and off by a quarter."""
     name, seed, runs = asked
@@ -87,7 +78,7 @@ def plain_cell(asked: tuple[str, int, int]) -> list[int]:
         truth = np.percentile(long(np.random.default_rng([seed, 1]))[1], PERCENTILES)
     count = np.zeros(3, int)
     for k in range(runs):
-        samples = run_of(*draw(np.random.default_rng([seed, 2, k])))
+        samples = requests(*draw(np.random.default_rng([seed, 2, k])))
         for data in (samples, samples.to_log("1s")):
             rows, _ = data.evidence().rows(PERCENTILES)
             above = len(samples) * (1 - np.array(PERCENTILES) / 100)
@@ -103,9 +94,9 @@ def plain_cell(asked: tuple[str, int, int]) -> list[int]:
 RUNS: dict[str, World] = {
     "i.i.d.": World(rate=100.0),
     "bimodal": World(rate=100.0, service=worlds.bimodal),
-    "AR 3 s": AR(rate=100.0, time=3.0),
+    "AR 3 s": Drift(rate=100.0, time=3.0, spread=0.3),
     "GC": Pauses(rate=100.0),
-    "AR 60 s": AR(rate=100.0, time=60.0),
+    "AR 60 s": Drift(rate=100.0, time=60.0, spread=0.3),
     "stalls 6/min, 0.3 s": Stalls(rate=100.0, per_minute=6.0, length=0.3),
     "stalls 1/min, 1 s": Stalls(rate=100.0),
 }
@@ -129,7 +120,7 @@ def compared_cell(asked: tuple[str, str, int, int, int]) -> float:
                 if side:
                     took = took * everything
                     took = np.where(took > np.percentile(took, 95), took * tail, took)
-                runs.append(run_of(start, took, float(np.exp(0.03 * rng.standard_normal()))))
+                runs.append(requests(start, took, float(np.exp(0.03 * rng.standard_normal()))))
             sides.append(runs)
         verdict = lk.compare(*sides).verdict
         wanted = ("worse", "mixed") if change != "A/A" else ("better", "worse", "mixed")
@@ -140,14 +131,14 @@ def compared_cell(asked: tuple[str, str, int, int, int]) -> float:
 def deployed(seed: int, factor: float) -> bool:
     """Return whether `explain` states that a version has a stretch of time to itself."""
     rng = np.random.default_rng([seed, 5])
-    start = _open(rng, 100.0, 120.0)
+    start = moments(rng, 100.0, 120.0)
     late = start >= 120 * rng.uniform(0.3, 0.7)
     took = 5e-3 * rng.lognormal(0, 0.6, start.size) * np.where(late, factor, 1.0)
     columns = {
         "version": np.where(late, "v2", "v1").astype(object),
         "host": rng.choice(["a", "b", "c"], start.size).astype(object),
     }
-    found = lk.explain(run_of(start, took).with_columns(columns))
+    found = lk.explain(requests(start, took).with_columns(columns))
     return any("version=v2" in text for text in found.findings)
 
 
@@ -160,14 +151,11 @@ def fanned_out(seed: int) -> float:
         at = np.maximum(np.searchsorted(freezes, when, "right") - 1, 0)
         return np.maximum(freezes[at] + 0.5 - when, 0.0) * (when >= freezes[at])
 
-    start, users = _open(rng, 200.0, 600.0), rng.random(40_000) * 600
+    start, users = moments(rng, 200.0, 600.0), rng.random(40_000) * 600
     took = wait(start) + 2e-3 * np.exp(0.5 * rng.standard_normal(start.size))
     calls = wait(users)[:, None] + 2e-3 * np.exp(0.5 * rng.standard_normal((users.size, 10)))
-    return (
-        float(lk.fan_out(run_of(start, took), 10).percentile(99))
-        / 1e9
-        / float(np.percentile(calls.max(axis=1), 99))
-    )
+    found = lk.fan_out(requests(start, took), 10).percentile(99) / 1e9
+    return float(found) / float(np.percentile(calls.max(axis=1), 99))
 
 
 def watched(seed: int, factor: float) -> tuple[bool, int, int]:
@@ -180,62 +168,39 @@ def watched(seed: int, factor: float) -> tuple[bool, int, int]:
     return "worse" in verdicts[25:], sum(alarms[:25]), 25
 
 
-def tables(
-    quick: bool, in_parallel: Callable[..., list[Any]], markdown: Callable[..., str], seed: int = 0
-) -> list[str]:
-    """Return the tables."""
+def tables(quick: bool, seed: int = 0) -> None:
+    """Print the tables."""
     runs = 8 if quick else 30
     asked = [(name, seed, runs) for name in PLAIN]
-    rows: list[Sequence[str]] = [
+    rows: list[Any] = [
         [name, f"{100 * plain / every:.0f}", f"{100 * off / max(plain, 1):.1f}"]
         for name, (every, plain, off) in zip(PLAIN, in_parallel(plain_cell, asked), strict=True)
     ]
-    made = [
-        markdown(
-            "Percentiles with 50 requests above them, %",
-            ["traffic", "plain", "of these off by a quarter"],
-            rows,
-        )
-    ]
+    header = ["traffic", "plain", "of these off by a quarter"]
+    show("Percentiles with 50 requests above them, %", header, rows)
     cells = [
         (name, change, each, seed, runs) for name in RUNS for change in CHANGES for each in (4, 3)
     ]
     found = dict(zip([cell[:3] for cell in cells], in_parallel(compared_cell, cells), strict=True))
     rows = [
         [name, f"{each} v {each}", *(f"{found[name, change, each]:.0f}" for change in CHANGES)]
-        for name in RUNS for each in (4, 3)
-    ]  # fmt: skip
+        for name in RUNS
+        for each in (4, 3)
+    ]
     for each in (4, 3):
         means = (np.mean([found[name, change, each] for name in RUNS]) for change in CHANGES)
         rows.append(["mean", f"{each} v {each}", *(f"**{mean:.1f}**" for mean in means)])
-    made.append(
-        markdown(
-            "Several runs of 60 s per side, 3 % run noise: a change is stated, %",
-            ["traffic", "runs", *CHANGES],
-            rows,
-        )
-    )
+    title = "Several runs of 60 s per side, 3 % run noise: a change is stated, %"
+    show(title, ["traffic", "runs", *CHANGES], rows, text=2)
     rows = []
     for factor in (1.0, 1.3, 2.0):
-        share = 100 * np.mean(
-            in_parallel(partial(deployed, factor=factor), range(seed, seed + runs))
-        )
-        rows.append([f"explain: a version × {factor:g} is named, %", f"{share:.0f}"])
+        named = in_parallel(partial(deployed, factor=factor), range(seed, seed + runs))
+        rows.append([f"explain: a version × {factor:g} is named, %", f"{100 * np.mean(named):.0f}"])
     ratios = in_parallel(fanned_out, range(seed, seed + runs // 2))
-    rows.append(
-        ["fan-out: p99 of 10 calls, over the truth", f"{min(ratios):.2f} to {max(ratios):.2f}"]
-    )
+    span = f"{min(ratios):.2f} to {max(ratios):.2f}"
+    rows.append(["fan-out: p99 of 10 calls, over the truth", span])
     gates = in_parallel(partial(watched, factor=1.05), range(seed, seed + 2 * runs))
-    rows.append(
-        [
-            "history: + 5 % at 2 % noise within 25 runs, %",
-            f"{100 * np.mean([one[0] for one in gates]):.0f}",
-        ]
-    )
-    rows.append(
-        [
-            "history: false alarms per 100 runs",
-            f"{100 * sum(one[1] for one in gates) / sum(one[2] for one in gates):.2f}",
-        ]
-    )
-    return [*made, markdown("Causes, users and histories", ["", ""], rows)]
+    late, alarms, judged = np.sum(gates, axis=0) / len(gates)
+    rows.append(["history: + 5 % at 2 % noise within 25 runs, %", f"{100 * late:.0f}"])
+    rows.append(["history: false alarms per 100 runs", f"{100 * alarms / judged:.2f}"])
+    show("Causes, users and histories", ["", ""], rows)

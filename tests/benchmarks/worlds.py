@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+import latencykit as lk
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -45,6 +47,25 @@ def bimodal(rng: Rng, size: int) -> Floats:
     )
 
 
+def autoregression(rng: Rng, size: int, keep: float) -> Floats:
+    """An AR(1) of standard deviation 1."""
+    from scipy.signal import lfilter
+
+    shocks = rng.standard_normal(size) * np.sqrt(1 - keep * keep)
+    shocks[0] = rng.standard_normal()
+    return np.asarray(lfilter([1.0], [1.0, -keep], shocks))
+
+
+def moments(rng: Rng, rate: float, seconds: float) -> Floats:
+    """Starts of requests that come at random."""
+    return np.sort(rng.random(rng.poisson(rate * seconds))) * seconds
+
+
+def requests(start: Floats, took: Floats, factor: float = 1.0) -> lk.Samples:
+    """Requests in seconds as samples, their latencies multiplied by `factor`."""
+    return lk.Samples(start=start * 1e9, duration=took * (1e9 * factor))
+
+
 @dataclass(frozen=True)
 class World:
     """Independent requests at random moments.
@@ -67,17 +88,23 @@ class World:
 
     def run(self, rng: Rng, duration: float) -> tuple[Floats, Floats]:
         """Return start and latency of each request of one run."""
-        start = np.sort(rng.random(rng.poisson(self.rate * duration))) * duration
+        start = moments(rng, self.rate, duration)
         return start, self.latencies(rng, start, duration)
+
+    def samples(self, rng: Rng, duration: float, factor: float = 1.0) -> lk.Samples:
+        """Return one run, its latencies multiplied by `factor`."""
+        return requests(*self.run(rng, duration), factor)
 
     @cached_property
     def _sample(self) -> tuple[Floats, Floats]:
-        """Latencies and weights of requests at any moment."""
-        rng = np.random.default_rng(20_260_101)
-        return self._weighted(rng)
+        return self._weighted(np.random.default_rng(20_260_101))
 
     def _weighted(self, rng: Rng) -> tuple[Floats, Floats]:
-        return self.service(rng, self.draws), np.full(self.draws, 1 / self.draws)
+        """Return latencies of requests at any moment, and their weights."""
+        return self._values(rng), np.full(self.draws, 1 / self.draws)
+
+    def _values(self, rng: Rng) -> Floats:
+        return self.service(rng, self.draws)
 
     def percentile(self, p: float) -> float:
         """Return the true percentile, seconds."""
@@ -99,28 +126,23 @@ class World:
 
 @dataclass(frozen=True)
 class Drift(World):
-    """Log-latency follows an autoregression in time: standard deviation 1, and noise of 0.5."""
+    """Log-latency follows an autoregression in time of this standard deviation; noise of 0.5."""
 
     time: float = 10.0
+    spread: float = 1.0
     step: float = 0.1
 
     def latencies(self, rng: Rng, start: Floats, duration: float) -> Floats:
-        from scipy.signal import lfilter
+        steps = int(duration / self.step) + 2
+        level = self.spread * autoregression(rng, steps, np.exp(-self.step / self.time))
+        noise = 0.5 * rng.standard_normal(start.size)
+        return np.asarray(_MEDIAN * np.exp(level[(start / self.step).astype(int)] + noise))
 
-        keep = np.exp(-self.step / self.time)
-        shocks = rng.standard_normal(int(duration / self.step) + 2) * np.sqrt(1 - keep * keep)
-        shocks[0] = rng.standard_normal()
-        level = np.asarray(lfilter([1.0], [1.0, -keep], shocks))
-        return np.asarray(
-            _MEDIAN
-            * np.exp(level[(start / self.step).astype(int)] + 0.5 * rng.standard_normal(start.size))
-        )
-
-    def _weighted(self, rng: Rng) -> tuple[Floats, Floats]:
+    def _values(self, rng: Rng) -> Floats:
         from scipy.special import ndtri
 
         at = (np.arange(self.draws) + 0.5) / self.draws
-        return _MEDIAN * np.exp(np.sqrt(1.25) * ndtri(at)), np.full(self.draws, 1 / self.draws)
+        return np.asarray(_MEDIAN * np.exp(np.hypot(self.spread, 0.5) * ndtri(at)))
 
 
 @dataclass(frozen=True)
@@ -203,35 +225,9 @@ class Rhythm(World):
         level = self.swing * np.sin(2 * np.pi * start / self.period + phase)
         return np.asarray(self.service(rng, start.size) * np.exp(level))
 
-    def _weighted(self, rng: Rng) -> tuple[Floats, Floats]:
+    def _values(self, rng: Rng) -> Floats:
         level = self.swing * np.sin(2 * np.pi * rng.random(self.draws))
-        return self.service(rng, self.draws) * np.exp(level), np.full(self.draws, 1 / self.draws)
-
-
-@dataclass(frozen=True)
-class AR(World):
-    """Log-latency follows an autoregression in time; noise of 0.5."""
-
-    time: float = 10.0
-    spread: float = 0.3
-    step: float = 0.1
-
-    def latencies(self, rng: Rng, start: Floats, duration: float) -> Floats:
-        from scipy.signal import lfilter
-
-        keep = np.exp(-self.step / self.time)
-        shocks = rng.standard_normal(int(duration / self.step) + 2) * np.sqrt(1 - keep * keep)
-        shocks[0] = rng.standard_normal()
-        level = self.spread * np.asarray(lfilter([1.0], [1.0, -keep], shocks))
-        noise = 0.5 * rng.standard_normal(start.size)
-        return np.asarray(_MEDIAN * np.exp(level[(start / self.step).astype(int)] + noise))
-
-    def _weighted(self, rng: Rng) -> tuple[Floats, Floats]:
-        from scipy.special import ndtri
-
-        at = (np.arange(self.draws) + 0.5) / self.draws
-        values = _MEDIAN * np.exp(np.hypot(self.spread, 0.5) * ndtri(at))
-        return values, np.full(self.draws, 1 / self.draws)
+        return self.service(rng, self.draws) * np.exp(level)
 
 
 @dataclass(frozen=True)
@@ -249,7 +245,6 @@ class Pauses(World):
         wait = np.where(start >= begin[at], end[at] - start, 0.0)
         return np.maximum(wait, 0.0) + self.service(rng, start.size)
 
-    def _weighted(self, rng: Rng) -> tuple[Floats, Floats]:
+    def _values(self, rng: Rng) -> Floats:
         span = self.draws / self.rate
-        values = self.latencies(rng, np.sort(rng.random(self.draws)) * span, span)
-        return values, np.full(self.draws, 1 / self.draws)
+        return self.latencies(rng, np.sort(rng.random(self.draws)) * span, span)

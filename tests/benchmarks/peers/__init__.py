@@ -71,19 +71,8 @@ def _c(place: Path) -> list[str]:
     bundled = [zlib / f"{name}.c" for name in names.split()] if zlib.exists() else []
     include = (f"-I{sources}", f"-I{zlib}") if bundled else (f"-I{sources}",)
     libraries = ("-lm",) if bundled else ("-lz", "-lm")
-    _run(
-        "cc",
-        "-O2",
-        "-w",
-        *include,
-        HERE / "peer.c",
-        *files,
-        *bundled,
-        "-o",
-        "peer",
-        *libraries,
-        where=place,
-    )
+    options = ("-O2", "-w", "-o", "peer", *include)
+    _run("cc", *options, HERE / "peer.c", *files, *bundled, *libraries, where=place)
     return [str(place / "peer")]
 
 
