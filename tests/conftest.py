@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import csv
 import gc
+import io
 import json
 import os
 import shutil
 import signal
+import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -25,6 +28,8 @@ from latencykit.core.histogram_log import HistogramLog
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+
+    from latencykit.core.buckets import Buckets
 
 mpl.use("Agg")
 os.environ.pop("COLUMNS", None)  # of a terminal that the tests are started in: sentences stay whole
@@ -46,6 +51,9 @@ DATA = Path(__file__).parent / "data"
 NOTEBOOKS = "tests/notebooks/"
 WAITING = (NOTEBOOKS, "tests/ctrlz/", "tests/distributed/", "tests/book/", "tests/record/")
 QUICK = "not slow"  # what pyproject.toml selects unless `-m` says otherwise
+CTRLZ = DATA / "hlog" / "hdrhistogram-java-ctrlz-a"
+RAW, SCHEDULED = CTRLZ / "uncorrected.hlog", CTRLZ / "scheduled.hlog"
+TAGGED = DATA / "hlog" / "hdrhistogram-java-tags-basetime" / "log.hlog"
 LOGS = sorted((DATA / "hlog").glob("*/*.hlog"))
 PEAK = """
 def peak():  # bytes; ru_maxrss begins with the peak of the process that started this one
@@ -183,6 +191,12 @@ def needs_package(name: str, extra: str) -> pytest.MarkDecorator:
     )
 
 
+def python(*words: object, **how: Any) -> subprocess.CompletedProcess[str]:
+    """Run this interpreter with some words, to its end; its streams are text."""
+    usual = {"capture_output": True, "text": True, "check": True}
+    return subprocess.run([sys.executable, *map(str, words)], **usual | how)
+
+
 def golden_of(log: Path) -> dict[str, Any]:
     """The reference's numbers for a log: as encoded where its own sum re-recorded the buckets."""
     encoded = log.with_suffix(".encoded.json")
@@ -198,10 +212,12 @@ def log_of_values(
     starts: Any = None,
     lengths: Any = None,
     digits: int = 3,
+    buckets: Buckets | None = None,
     **facts: Any,
 ) -> HistogramLog:
     """A log with an interval per row of values: one second each from 0 on, unless given."""
-    layout, rows = HdrBuckets(digits), np.repeat(np.arange(len(values)), list(map(len, values)))
+    layout = buckets or HdrBuckets(digits)
+    rows = np.repeat(np.arange(len(values)), list(map(len, values)))
     block = block_of_rows(rows, layout.index_of(np.concatenate(values)), len(values), layout)
     return HistogramLog(
         np.arange(len(values)) if starts is None else starts,
@@ -211,17 +227,48 @@ def log_of_values(
     )
 
 
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
-    """Run a command; return exit status, standard output and standard error."""
+FORMS: dict[str, Callable[[Any], Any]] = {
+    "samples": lambda data: data,
+    "log": lambda data: data.to_log("1s"),
+    "histogram": lambda data: data.histogram(),
+}
+"""Of a run, from what has single requests to what has no times."""
 
-    def call(*words: object) -> tuple[int, str, str]:
+
+class Commands:
+    """Runs commands in this process."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self.capsys = capsys
+
+    def __call__(self, *words: object) -> tuple[int, str, str]:
+        """Return exit status, standard output and standard error."""
         with pytest.raises(SystemExit) as ended:
             cli.main([str(word) for word in words])
-        out, err = capsys.readouterr()
+        out, err = self.capsys.readouterr()
         return int(ended.value.code or 0), out, err
 
-    return call
+    def printed(self, style: str, words: Sequence[object], expected: int) -> str:
+        status, out, err = self(*words, "--format", style)
+        assert status == expected, err
+        return out
+
+    def json(self, *words: object, status: int = 0) -> Any:
+        return json.loads(self.printed("json", words, status))
+
+    def csv(self, *words: object, status: int = 0) -> list[dict[str, str]]:
+        return list(csv.DictReader(io.StringIO(self.printed("csv", words, status))))
+
+    def refused(self, *words: object) -> str:
+        """Return the one line that is said."""
+        status, out, err = self(*words)
+        assert (status, out, err.count("\n")) == (2, "", 1), err
+        return err
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Commands:
+    return Commands(capsys)
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from latencykit.views.diagnosis import diagnosis_record, diagnosis_text, stalls_
 from latencykit.views.page_results import diagnose_series
 from latencykit.views.page_series import page_series
 from latencykit.views.series import series_record
-from tests.conftest import DATA
+from tests.conftest import DATA, RAW
 from tests.io.test_contract import CASES
 
 if TYPE_CHECKING:
@@ -230,7 +230,7 @@ def test_named_statistics_are_bracketed_as_the_terminal_brackets_them():
         bracketed = row["supported"] is False and row["percentile"] < 100
         assert (f"{name} (" in str(summary)) == bracketed, (name, str(summary))
         assert bool(re.search(rf"{re.escape(name)}\s+\(", html)) == bracketed, (name, html)
-    log = lk.read(DATA / "hlog/hdrhistogram-java-ctrlz-a/uncorrected.hlog")
+    log = lk.read(RAW)
     known = [row["supported"] for row in series_record("", log)["percentiles"]]
     assert [row["supported"] for row in series_record("", log.summary())["percentiles"]] == known
     assert "p95 215 µs, p99 (1.04 ms)" in str(log.summary())  # the parts of the run differ

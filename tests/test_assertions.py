@@ -22,12 +22,7 @@ import pytest
 
 import latencykit as lk
 from latencykit import assertions
-from latencykit.assertions import (
-    Latency,
-    LatencyResult,
-    Measurement,
-    _block,
-)
+from latencykit.assertions import Latency, LatencyResult, Measurement, _block
 from latencykit.errors import DataNotAvailableError, InvalidArgumentError, UndecidedWarning
 from tests.benchmarks.assertions import WORLDS, busy, compared, flaky, limited
 
@@ -197,17 +192,14 @@ def test_limits_that_are_none(limit):
 
 @pytest.mark.parametrize("allow", ["20", "+20%", "p95", "+20% p100", "-5% p95"])
 def test_changes_that_are_none(allow):
-    with pytest.raises(
-        InvalidArgumentError, match=r"is not an allowed change, such as '\+20% p95'"
-    ):
+    said = r"is not an allowed change, such as '\+20% p95'"
+    with pytest.raises(InvalidArgumentError, match=said):
         Latency().compare(int, int, allow=allow)
 
 
 def test_a_limit_or_a_base():
     for given in ({}, {"limit": "p99 < 1s", "base": int}):
-        with pytest.raises(
-            InvalidArgumentError, match="give a limit such as 'p99 < 2ms', or base="
-        ):
+        with pytest.raises(InvalidArgumentError, match="a limit such as 'p99 < 2ms', or base="):
             lk.assert_latency(int, **given)
 
 
@@ -244,9 +236,8 @@ def test_off_calls_and_measures_nothing():
 # ------------------------------------------------------------ pytest-benchmark
 def benchmark(data: list[float], iterations: int = 1) -> SimpleNamespace:
     """The fixture of pytest-benchmark after it ran, as of its version 5."""
-    return SimpleNamespace(
-        stats=SimpleNamespace(iterations=iterations, stats=SimpleNamespace(data=data))
-    )
+    stats = SimpleNamespace(iterations=iterations, stats=SimpleNamespace(data=data))
+    return SimpleNamespace(stats=stats)
 
 
 def test_data_of_pytest_benchmark():
@@ -334,13 +325,9 @@ def test_waiting_for_a_processor_is_left_out():
     os.sched_setaffinity(0, {min(before)})
     busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
     try:
+        same = [lambda: sum(range(100_000)) for _ in range(2)]
         with pytest.warns(UndecidedWarning) as caught:
-            Latency().compare(
-                lambda: sum(range(100_000)),
-                lambda: sum(range(100_000)),
-                allow="+0% p50",
-                budget="3s",
-            )
+            Latency().compare(*same, allow="+0% p50", budget="3s")
         shares = [float(str(w.message).split("processor (")[1].split(" %")[0]) for w in caught]
         assert 30 < shares[0] <= 100
     finally:
@@ -370,10 +357,8 @@ def test_against_the_runs_of_a_store(tmp_path):
     patient = options | {"budget": "10s"}
     found = latency.against_history("lookup", lambda: spin(1000), **patient)
     assert found.verdict == "passed"
-    with pytest.raises(
-        AssertionError,
-        match=r"p50 5.* ms, (1|9\d\d ).*s before .*limit \+.*for the noise of 10 runs",
-    ):
+    said = r"p50 5.* ms, (1|9\d\d ).*s before .*limit \+.*for the noise of 10 runs"
+    with pytest.raises(AssertionError, match=said):
         latency.against_history("lookup", lambda: spin(5000), **patient)
 
 

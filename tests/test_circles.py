@@ -11,29 +11,16 @@ import pytest
 import latencykit
 
 ROOT = Path(latencykit.__file__).parent
-PACKAGES = (
-    "core",
-    "hdr",
-    "analysis",
-    "io",
-    "history",
-    "record",
-    "ctrlz",
-    "plot",
-    "views",
-    "distributed",
-    "cli",
-)
+PACKAGES = ("core", "hdr", "analysis", "io", "history", "record", "ctrlz", "plot", "views")
+PACKAGES += ("distributed", "cli")
 
 
 def imports_of(package: str) -> dict[str, set[str]]:
     """Module → modules of the same package that it imports anywhere in its text."""
-    modules = {
-        ".".join(("latencykit", *path.relative_to(ROOT).with_suffix("").parts)).removesuffix(
-            ".__init__"
-        ): path
-        for path in (ROOT / package).rglob("*.py")
-    }
+    paths = list((ROOT / package).rglob("*.py"))
+    places = ((ROOT.name, *path.relative_to(ROOT).with_suffix("").parts) for path in paths)
+    names = (".".join(parts).removesuffix(".__init__") for parts in places)
+    modules = dict(zip(names, paths, strict=True))
     found: dict[str, set[str]] = {name: set() for name in modules}
     for name, path in modules.items():
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):

@@ -73,21 +73,10 @@ def test_every_function_is_in_the_table():
     assert public - named == {"assert_latency", "formats", "limits", "simulate"}
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "write",
-        "fan_out",
-        "sequential",
-        "correct",
-        "retime",
-        "find_stalls",
-        "diagnose",
-        "compare",
-        "explain",
-        "SLO.check",
-    ],
-)
+TAKES = "write fan_out sequential correct retime find_stalls diagnose compare explain SLO.check"
+
+
+@pytest.mark.parametrize("name", TAKES.split())
 def test_what_takes_data_says_how_a_file_or_a_frame_becomes_it(name):
     for kind, way in (("str", "path"), ("frame", "frame, column=..., unit='ms'")):
         with pytest.raises(lk.InvalidArgumentError, match=re.escape(f"; lk.read({way}) makes it")):

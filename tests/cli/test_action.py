@@ -33,31 +33,22 @@ def act(tmp_path: Path) -> Callable[..., tuple[int, str, str, str]]:
     for side, scale in (("fast", 1.0), ("slow", 2.0)):
         for number in range(5):
             values = np.random.default_rng(number).exponential(scale * 1e6, 5000)
-            (tmp_path / f"{side} {number}.csv").write_text(
-                "latency_ns\n" + "".join(f"{value:.0f}\n" for value in values)
-            )
+            text = "\n".join(["latency_ns", *(f"{value:.0f}" for value in values), ""])
+            (tmp_path / f"{side} {number}.csv").write_text(text)
 
     def call(**variables: str) -> tuple[int, str, str, str]:
         summary, output = tmp_path / "summary.md", tmp_path / "output"
         for path in (summary, output):
             path.write_text("")
-        environment = {
-            **os.environ,
-            "PATH": f"{command.parent}{os.pathsep}{os.environ['PATH']}",
-            "PYTHONPATH": str(ROOT),
-            "GITHUB_STEP_SUMMARY": str(summary),
-            "GITHUB_OUTPUT": str(output),
-            **variables,
-        }
+        path = f"{command.parent}{os.pathsep}{os.environ['PATH']}"
+        given = {"GITHUB_STEP_SUMMARY": str(summary), "GITHUB_OUTPUT": str(output)}
         done = subprocess.run(
-            [str(BASH), str(ACTION / "run.sh")], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False,
+            [str(BASH), str(ACTION / "run.sh")],
+            env=os.environ | {"PATH": path, "PYTHONPATH": str(ROOT)} | given | variables,
+            cwd=tmp_path, capture_output=True, text=True, check=False,
         )  # fmt: skip
-        return (
-            done.returncode,
-            done.stdout + done.stderr,
-            summary.read_text("utf-8"),
-            output.read_text().strip(),
-        )
+        made = summary.read_text("utf-8"), output.read_text().strip()
+        return done.returncode, done.stdout + done.stderr, *made
 
     return call
 
@@ -136,12 +127,8 @@ def test_options_with_a_value_and_without_one(act):
 
 def test_every_input_reaches_the_script():
     text = (ACTION / "action.yml").read_text("utf-8")
-    inputs = set(
-        re.findall(r"^  ([\w-]+):\n    description", text.split("\noutputs:")[0], re.MULTILINE)
-    )
-    given = dict(
-        re.findall(r"^        ([A-Z_]+): \$\{\{ inputs\.([\w-]+) \}\}", text, re.MULTILINE)
-    )
-    assert set(given.values()) == inputs - {"install"}
+    inputs = re.findall(r"(?m)^  ([\w-]+):\n    description", text.split("\noutputs:")[0])
+    given = dict(re.findall(r"(?m)^        ([A-Z_]+): \$\{\{ inputs\.([\w-]+) \}\}", text))
+    assert set(given.values()) == {*inputs} - {"install"}
     script = (ACTION / "run.sh").read_text("utf-8")
     assert all(f"{name}:-" in script for name in given)

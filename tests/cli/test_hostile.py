@@ -15,22 +15,20 @@ from threading import Thread
 
 import pytest
 
-from tests.conftest import DATA
-
-LOG = DATA / "hlog/hdrhistogram-java-ctrlz-a/uncorrected.hlog"
+from tests.conftest import DATA, RAW
 
 
 def payload(counts: bytes, **header: object) -> str:
     """A V2 payload with any header, as it stands in a log."""
-    reported_stats = {
+    usual = {
         "size": len(counts),
         "offset": 0,
         "digits": 3,
         "low": 1,
-        "high": 3_600_000_000_000,
+        "high": 36 * 10**11,
         "ratio": 1.0,
-    } | header
-    inner = struct.pack(">iiiiqqd", 0x1C849313, *reported_stats.values()) + counts
+    }
+    inner = struct.pack(">iiiiqqd", 0x1C849313, *(usual | header).values()) + counts
     packed = zlib.compress(inner, 1 if len(inner) > 1 << 20 else -1)  # at any level a bomb
     return base64.b64encode(struct.pack(">ii", 0x1C849314, len(packed)) + packed).decode()
 
@@ -58,41 +56,28 @@ DAMAGED = {
 
 @pytest.mark.parametrize("text", DAMAGED.values(), ids=DAMAGED)
 def test_a_corrupt_payload_is_one_line_with_its_place(run, tmp_path, text):
-    status, out, err = run("summary", log_of(tmp_path / "a.hlog", text, payload(b"\2")))
-    assert (status, out, err.count("\n")) == (2, "", 1)
-    assert "a.hlog:1: " in err
+    assert "a.hlog:1: " in run.refused("summary", log_of(tmp_path / "a.hlog", text, payload(b"\2")))
 
 
 def test_counts_beyond_all_numbers_are_refused(run, tmp_path):
     most = payload(b"\xfe" + b"\xff" * 8)  # 2^63 - 1
-    status, _, err = run("-q", "summary", log_of(tmp_path / "a.hlog", most, payload(b"\2")))
-    assert (status, err.count("\n")) == (2, 1)
-    assert "2^63" in err
+    assert "2^63" in run.refused("-q", "summary", log_of(tmp_path / "a.hlog", most, payload(b"\2")))
 
 
 def test_nothing_foreign_reaches_the_terminal_as_a_command(run, tmp_path):
-    status, out, err = run(
-        "summary", log_of(tmp_path / "a.hlog", payload(b"\2"), tag="Tag=\x1b]0;x\x07\u202e,")
-    )
+    log = log_of(tmp_path / "a.hlog", payload(b"\2"), tag="Tag=\x1b]0;x\x07\u202e,")
+    status, out, err = run("summary", log)
     assert status == 0
     assert not {"\x1b", "\x07", "\u202e"} & set(out + err)
     bad = tmp_path / "a\nb\x1b[31m.txt"
     bad.write_text("nothing")
-    status, _, err = run("summary", bad)
-    assert (status, err.count("\n")) == (2, 1)
-    assert "\x1b" not in err
+    assert "\x1b" not in run.refused("summary", bad)
 
 
 def places(record: object, path: tuple[object, ...] = ()):
     """Every place in a JSON record, with the first element of each list."""
-    inside = (
-        record.items()
-        if isinstance(record, dict)
-        else enumerate(record[:1])
-        if isinstance(record, list)
-        else ()
-    )
-    for key, value in inside:
+    first = enumerate(record[:1] if isinstance(record, list) else ())
+    for key, value in record.items() if isinstance(record, dict) else first:
         yield (*path, key)
         yield from places(value, (*path, key))
 
@@ -100,7 +85,7 @@ def places(record: object, path: tuple[object, ...] = ()):
 @pytest.mark.slow
 def test_no_wrong_value_in_our_own_json_breaks_anything(run, tmp_path):
     good, path = tmp_path / "good.json", tmp_path / "bad.json"
-    assert run("-q", "convert", LOG, good)[0] == 0
+    assert run("-q", "convert", RAW, good)[0] == 0
     text = good.read_text()
     for number, place in enumerate(places(json.loads(text))):
         record = json.loads(text)
@@ -117,11 +102,11 @@ def test_no_wrong_value_in_our_own_json_breaks_anything(run, tmp_path):
 @pytest.mark.parametrize(
     "words",
     [
-        ("chart", LOG, "--nines", "nan", "-o", "x.png"),
-        ("chart", LOG, "--dpi", "nan", "-o", "x.png"),
-        ("summary", LOG, "--from", "nan"),
-        ("diagnose", LOG, "--expected-interval", "0"),
-        ("diagnose", LOG, "--rate", "nan"),
+        ("chart", RAW, "--nines", "nan", "-o", "x.png"),
+        ("chart", RAW, "--dpi", "nan", "-o", "x.png"),
+        ("summary", RAW, "--from", "nan"),
+        ("diagnose", RAW, "--expected-interval", "0"),
+        ("diagnose", RAW, "--rate", "nan"),
     ],
     ids=lambda words: " ".join(map(str, words[2:4])),
 )
@@ -135,7 +120,7 @@ def test_no_option_takes_what_is_not_a_number(run, tmp_path, monkeypatch, words)
 def test_a_reader_that_went_away_is_not_a_verdict():
     reader, writer = os.pipe()
     os.close(reader)
-    command = [sys.executable, "-m", "latencykit", "-q", "summary", "--format", "json", str(LOG)]
+    command = [sys.executable, "-m", "latencykit", "-q", "summary", "--format", "json", str(RAW)]
     with os.fdopen(writer, "wb") as gone:
         ended = subprocess.run(command, stdout=gone, stderr=subprocess.PIPE, check=False)
     assert (ended.returncode, ended.stderr) == (141, b"")
@@ -143,9 +128,7 @@ def test_a_reader_that_went_away_is_not_a_verdict():
 
 def test_closed_standard_input_is_said(run, monkeypatch):
     monkeypatch.setattr(sys, "stdin", None)
-    status, _, err = run("summary", "-")
-    assert (status, err.count("\n")) == (2, 1)
-    assert "standard input is closed" in err
+    assert "standard input is closed" in run.refused("summary", "-")
 
 
 DIGITS = "9" * 5000
@@ -154,20 +137,19 @@ DIGITS = "9" * 5000
 @pytest.mark.parametrize(
     "words",
     [
-        ("fanout", "-n", DIGITS, LOG),
-        ("summary", "--trim", f"tm{DIGITS}", LOG),
-        ("summary", "--percentiles", DIGITS, LOG),
-        ("summary", "--limit", f"line={DIGITS}", LOG),
-        ("check", "--slo", f"99={DIGITS}ms", LOG),
-        ("diagnose", "--rate", DIGITS, LOG),
-        ("diagnose", "--rate", "inf", LOG),
-        ("diagnose", "--connections", DIGITS, LOG),
+        ("fanout", "-n", DIGITS, RAW),
+        ("summary", "--trim", f"tm{DIGITS}", RAW),
+        ("summary", "--percentiles", DIGITS, RAW),
+        ("summary", "--limit", f"line={DIGITS}", RAW),
+        ("check", "--slo", f"99={DIGITS}ms", RAW),
+        ("diagnose", "--rate", DIGITS, RAW),
+        ("diagnose", "--rate", "inf", RAW),
+        ("diagnose", "--connections", DIGITS, RAW),
     ],
     ids=lambda words: " ".join(map(str, words[:2])),
 )
 def test_an_option_of_thousands_of_digits_is_one_line(run, words):
-    status, out, err = run("-q", *words)
-    assert (status, out, err.count("\n")) == (2, "", 1)
+    run.refused("-q", *words)
 
 
 @pytest.mark.parametrize(
@@ -183,9 +165,7 @@ def test_an_option_of_thousands_of_digits_is_one_line(run, words):
 def test_digits_without_end_stop_no_detection(run, tmp_path, text):
     path = tmp_path / "a.txt"
     path.write_text(text.format(DIGITS) * 3)
-    status, out, err = run("-q", "summary", path)
-    assert (status, out, err.count("\n")) == (2, "", 1)
-    assert "bug" not in err
+    assert "bug" not in run.refused("-q", "summary", path)
 
 
 @pytest.mark.slow
@@ -205,8 +185,8 @@ def test_blank_lines_after_any_line_end_break_no_reader(run, tmp_path, end):
 
 
 PIPED = {
-    "a log": LOG.read_bytes(),
-    "a compressed log": gzip.compress(LOG.read_bytes()),
+    "a log": RAW.read_bytes(),
+    "a compressed log": gzip.compress(RAW.read_bytes()),
     "a long table": b"latency_ms,tag\n" + b"5,a\n" * 40_000,
     "a long list": b"[" + b'{"latency_ms": 5},' * 9_000 + b'{"latency_ms": 5}]',
 }
@@ -227,13 +207,9 @@ def test_a_pipe_is_read_as_a_file_is(run, tmp_path, name):
 
 
 def test_what_cannot_be_read_is_named_and_an_empty_name_is_explained(run):
-    status, _, err = run("summary", "")
-    assert (status, err.count("\n")) == (2, 1)
-    assert "empty string" in err
+    assert "empty string" in run.refused("summary", "")
     if os.path.exists("/proc/self/mem"):  # noqa: PTH110
-        status, _, err = run("summary", "/proc/self/mem")
-        assert (status, err.count("\n")) == (2, 1)
-        assert "/proc/self/mem: cannot be read" in err
+        assert "/proc/self/mem: cannot be read" in run.refused("summary", "/proc/self/mem")
 
 
 def test_a_directory_whose_files_go_away_is_refused_as_one(run, tmp_path, monkeypatch):
@@ -241,17 +217,13 @@ def test_a_directory_whose_files_go_away_is_refused_as_one(run, tmp_path, monkey
         raise FileNotFoundError(2, "No such file or directory", "/proc/26459")
 
     monkeypatch.setattr(Path, "glob", gone)
-    status, _, err = run("summary", tmp_path)
-    assert (status, err.count("\n")) == (2, 1)
-    assert "no reader knows this directory" in err
+    assert "no reader knows this directory" in run.refused("summary", tmp_path)
 
 
-@pytest.mark.parametrize("text", ['{"latency_ms":1}\n{"latency_ms":nan}\n{"latency_ms":1}\n'])
-def test_a_line_that_is_not_json_says_why(run, tmp_path, text):
+def test_a_line_that_is_not_json_says_why(run, tmp_path):
     path = tmp_path / "a.jsonl"
-    path.write_text(text)
-    status, _, err = run("summary", path)
-    assert (status, err.count("\n")) == (2, 1)
+    path.write_text('{"latency_ms":1}\n{"latency_ms":nan}\n{"latency_ms":1}\n')
+    err = run.refused("summary", path)
     assert "a.jsonl:2: this is not JSON" in err
     assert "near 'nan}'" in err
     assert "expected the JSON" not in err

@@ -15,18 +15,13 @@ from latencykit.errors import LatencyKitError
 from latencykit.views.ctrlz import ctrlz_text
 from latencykit.views.sweep import sweep_text
 from latencykit.views.tables import fitted
-from tests.conftest import DATA, LOGS
+from tests.conftest import DATA, LOGS, log_of_values
 from tests.ctrlz.test_commands import result as calibration
 
-COMMANDS = {
-    "summary": (),
-    "check": ("--slo", "99=50ms"),
-    "diagnose": (),
-    "fanout": (),
-    "explain": (),
-    "load": (),
-    "compare": (),
-}
+COMMANDS = dict.fromkeys(
+    ("summary", "check", "diagnose", "fanout", "explain", "load", "compare"), ()
+)
+COMMANDS |= {"check": ("--slo", "99=50ms")}
 OPTIONS = ("series", "unit", "measure", "column", "start_column")
 
 
@@ -96,12 +91,7 @@ def test_many_series_are_counted_and_csv_has_them_all(monkeypatch, tmp_path):
     rows = [f"{k % 60 + 1},s{k % 60}" for k in range(6000)]
     path.write_text("\n".join(["latency_ms,endpoint", *rows, ""]))
     tagged = tmp_path / "many.hlog"
-    logs = [
-        lk.Samples(start=np.arange(50) * 10**7, duration=np.full(50, 1e6 * (k + 1)), unit="ns")
-        .to_log("1s")
-        .with_tag(f"s{k}")
-        for k in range(60)
-    ]
+    logs = [log_of_values([[1e6 * (k + 1)] * 50]).with_tag(f"s{k}") for k in range(60)]
     lk.write(lk.merge(logs), tagged)
     for command in COMMANDS:
         lines = printed(monkeypatch, command, tagged, ["--unit", "ns"] if command != "load" else [])
@@ -151,15 +141,8 @@ def test_tables_of_measurements_fit_the_terminal(monkeypatch, tmp_path):
         lines = result.output.rstrip("\n").split("\n")
         assert max(map(text_width, lines)) <= 80, (words[:2], max(lines, key=text_width))
     names = (50.0, 90.0, 99.0, 99.9, 100.0)
-    cell = {
-        "value": 1.2345e9,
-        "low": 1.1e9,
-        "high": 1.3e9,
-        "bucket_low": 1.1e9,
-        "bucket_high": 1.3e9,
-        "resolved": False,
-        "supported": False,
-    }
+    cell = {"value": 1.2345e9, "low": 1.1e9, "high": 1.3e9, "resolved": False, "supported": False}
+    cell |= {"bucket_low": 1.1e9, "bucket_high": 1.3e9}
     row = {
         "number": 12, "rate": 123_456.7, "achieved": 122_333.4, "duration": 120.5, "unit": "ns",
         "purpose": "the upper end, measured again", "verdict": "undecided",

@@ -76,9 +76,8 @@ def test_a_page_is_html(name, tmp_path):
 @pytest.mark.parametrize("start", [1_700_000_000.0, None])
 def test_a_written_log_has_no_negative_time_stamp(begin, start, tmp_path):
     log = lk.Samples(start=[0, 2_000_000_000], duration=[1000, 5000]).to_log("1s")
-    log = lk.HistogramLog(
-        log.starts + begin, log.lengths, log._parts, run=log.run.replace(start=start)
-    )
+    run = log.run.replace(start=start)
+    log = lk.HistogramLog(log.starts + begin, log.lengths, log._parts, run=run)
     path = tmp_path / "early.hlog"
     write({"": log}, path)
     stamps = [line.split(",")[0] for line in path.read_text().splitlines() if "HIST" in line]

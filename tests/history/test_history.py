@@ -86,13 +86,10 @@ def test_many_statistics_are_one_family(tmp_path: Path) -> None:
         lk.History(alone).add({"s0": run_of(number)}, **facts)  # type: ignore[arg-type]
         series = {f"s{k}": run_of(number) for k in range(40)}
         lk.History(many).add(series, **facts)  # type: ignore[arg-type]
-    factor = 1.11
-    for runs in ([{"s0": run_of(500 + k, factor)} for k in range(3)],):
-        assert lk.History(alone).judge(*runs, statistics=["p50"]).verdict == "worse"
-        rest = [
-            run | {f"s{k}": run_of(600 + n) for k in range(1, 40)} for n, run in enumerate(runs)
-        ]
-        assert lk.History(many).judge(*rest, statistics=["p50"]).verdict != "worse"
+    runs = [{"s0": run_of(500 + k, 1.11)} for k in range(3)]
+    assert lk.History(alone).judge(*runs, statistics=["p50"]).verdict == "worse"
+    rest = [run | {f"s{k}": run_of(600 + n) for k in range(1, 40)} for n, run in enumerate(runs)]
+    assert lk.History(many).judge(*rest, statistics=["p50"]).verdict != "worse"
 
 
 def test_a_short_run_decides_nothing_by_its_own_noise(store: Path) -> None:
@@ -178,10 +175,8 @@ def test_a_trend_has_bands_and_the_runs_between_which_it_changed(store: Path) ->
     fill(store, 20, 40, 1.0)
     (trend,) = trends_of(lk.History(store), ("p50",))
     up, down = trend.changes
-    assert [(one.first, one.position, one.last) for one in (up, down)] == [
-        (19, 20, 20),
-        (39, 40, 40),
-    ]
+    assert (up.first, up.position, up.last) == (19, 20, 20)
+    assert (down.first, down.position, down.last) == (39, 40, 40)
     assert [one.after / one.before for one in (up, down)] == pytest.approx([1.5, 1 / 1.5], rel=0.1)
     assert (trend.low[15:] <= trend.level[15:]).all()
 
@@ -190,10 +185,8 @@ def test_ci_variables_come_before_git() -> None:
     known = origin({"GITHUB_SHA": "abc123", "GITHUB_REF_NAME": "main"})
     assert (known.commit, known.branch) == ("abc123", "main")
     assert origin({"CI_COMMIT_SHA": "def", "CI_COMMIT_REF_NAME": "topic"}).branch == "topic"
-    assert (
-        origin({"GITHUB_SHA": "--output=/tmp/x", "GITHUB_REF_NAME": "m"}).commit
-        != "--output=/tmp/x"
-    )
+    known = origin({"GITHUB_SHA": "--output=/tmp/x", "GITHUB_REF_NAME": "m"})
+    assert known.commit != "--output=/tmp/x"
 
 
 @pytest.mark.slow
@@ -257,9 +250,8 @@ def test_a_writer_that_is_killed_leaves_no_half_a_run(tmp_path: Path) -> None:
         " commit='a', branch='b')\n"
         "    print(n, flush=True)\n"
     )
-    writer = subprocess.Popen(
-        [sys.executable, "-c", code, str(tmp_path / "runs")], stdout=subprocess.PIPE, text=True
-    )
+    command = [sys.executable, "-c", code, str(tmp_path / "runs")]
+    writer = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert writer.stdout is not None
     for _ in range(20):
         writer.stdout.readline()

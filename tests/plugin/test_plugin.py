@@ -53,19 +53,3 @@ def test_a_plug_in_that_cannot_be_imported_is_one_warning(installed):
     installed("tests.plugin.missing:FORMAT")
     with pytest.warns(UserWarning, match="'p0' cannot be imported: ModuleNotFoundError"):
         assert registry.plugin_formats() == ()
-
-
-@pytest.mark.slow
-def test_naming_a_format_imports_its_module_alone():
-    import subprocess
-    import sys
-
-    code = (
-        "import sys, latencykit as lk; lk.read(sys.argv[1], format='wrk'); "
-        "print(sorted(m for m in sys.modules if m.startswith('latencykit.io.tools.')))"
-    )
-    wrk = next((Path(__file__).parents[1] / "data" / "formats" / "wrk").rglob("*.txt"))
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(wrk)], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.strip() == "['latencykit.io.tools.wrk']"

@@ -29,11 +29,8 @@ def test_a_very_long_stop_is_expanded_in_pieces(monkeypatch) -> None:
     rows = np.array([[1, 10, 10 * MS], [11, 11, 11 * MS + 7]])
     parts = list(_lateness(rows, MS))
     assert max(late.size for _, late in parts) == 4
-    assert sorted(np.concatenate([late for _, late in parts]).tolist()) == [
-        0,
-        7,
-        *range(MS, 10 * MS, MS),
-    ]
+    every = sorted(np.concatenate([late for _, late in parts]).tolist())
+    assert every == [0, 7, *range(MS, 10 * MS, MS)]
 
 
 @pytest.mark.slow
@@ -42,11 +39,8 @@ def test_a_log_is_written_and_says_how_it_was_measured(tmp_path) -> None:
     log = hiccup(path, duration="0.3s", interval="100ms", resolution="2ms")
     assert log.histogram().count == 149  # slots at 2, 4, … 298 ms
     assert len(log) == 3
-    assert (log.run.tool, log.run.corrected, log.run.measure) == (
-        "latencykit hiccup",
-        "schedule",
-        "response",
-    )
+    assert log.run.tool == "latencykit hiccup"
+    assert (log.run.corrected, log.run.measure) == ("schedule", "response")
     assert "resolution 2 ms" in path.read_text(errors="replace")
 
 
@@ -61,13 +55,12 @@ def test_the_file_is_whole_or_the_old_one(tmp_path, number) -> None:
         "from latencykit.cli.signals import handle_signals\n"
         "with handle_signals(): hiccup(sys.argv[1], interval=0.1)"
     )
-    with subprocess.Popen(
-        [sys.executable, "-c", code, str(path)], stderr=subprocess.DEVNULL
-    ) as process:
+    command = [sys.executable, "-c", code, str(path)]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
         deadline = time.monotonic() + 30
-        while time.monotonic() < deadline and (
-            sum(part.read_bytes().count(b"HISTF") for part in tmp_path.iterdir()) < 2
-        ):
+        while time.monotonic() < deadline:
+            if sum(part.read_bytes().count(b"HISTF") for part in tmp_path.iterdir()) >= 2:
+                break
             time.sleep(0.02)
         assert path.read_text() == "old"
         os.kill(process.pid, getattr(signal, number))

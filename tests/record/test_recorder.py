@@ -3,8 +3,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
-import subprocess
-import sys
 import threading
 import time
 import weakref
@@ -21,6 +19,7 @@ from latencykit.errors import (
     LatencyKitError,
 )
 from latencykit.record.recorder import Recorder
+from tests.conftest import python
 
 
 @pytest.fixture
@@ -190,23 +189,11 @@ def test_many_rows_of_every_kind_are_counted_and_kept(clock) -> None:
 def test_what_a_duration_may_be(clock) -> None:
     recorder = Recorder()
     record, measure = recorder.record, recorder.measure
-    for value in (
-        5,
-        5.9,
-        True,
-        np.int64(5),
-        np.float32(5.5),
-        "5",
-        -1,
-        1 << 62,
-        -0.5,
-        float("nan"),
-        2**70,
-    ):
-        try:
+    for value in (5, 5.9, True, np.int64(5), np.float32(5.5)):
+        recorder.record(value)
+    for value in ("5", -1, 1 << 62, -0.5, float("nan"), 2**70):
+        with pytest.raises((InvalidArgumentError, TypeError)):
             recorder.record(value)
-        except (InvalidArgumentError, TypeError):
-            assert value in ("5", -1, 1 << 62, -0.5, 2**70) or value != value
     assert recorder.samples().duration.tolist() == [5, 5, 1, 5, 5]
     with pytest.raises(TypeError):
         record(5, 6)
@@ -258,7 +245,7 @@ def test_a_killed_program_leaves_a_valid_file(tmp_path) -> None:
         "r.flush()\n"
         "os.kill(os.getpid(), 9)\n"
     )
-    subprocess.run([sys.executable, "-c", code, str(path)], check=False, timeout=60)
+    python("-c", code, path, check=False, timeout=60)
     assert lk.read(path).histogram().count == 10
 
 
@@ -266,7 +253,7 @@ def test_a_killed_program_leaves_a_valid_file(tmp_path) -> None:
 def test_an_open_recorder_is_written_out_when_the_program_ends(tmp_path) -> None:
     path = tmp_path / "a.hlog"
     code = "import sys, latencykit as lk; r = lk.Recorder(sys.argv[1], interval=3600); r.record(5)"
-    subprocess.run([sys.executable, "-c", code, str(path)], check=True, timeout=60)
+    python("-c", code, path, timeout=60)
     assert lk.read(path).histogram().count == 1
 
 
