@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 import urllib.request
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -44,6 +44,33 @@ class Server(ThreadingHTTPServer):
             with contextlib.suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
         super().server_close()
+
+
+class Silent:
+    """A handler that prints nothing."""
+
+    def log_message(self, *_: object) -> None: ...
+
+
+class Folder(Silent, SimpleHTTPRequestHandler):
+    """The files of a `directory`."""
+
+
+class Replies(Silent, BaseHTTPRequestHandler):
+    """What `answer` replies, without the body if only the head is asked for."""
+
+    def do_GET(self) -> None:
+        self.answer()
+
+    do_HEAD = do_GET  # noqa: N815 - the server's name for it
+
+    def reply(self, status: int, body: bytes = b"", headers: dict[str, str] | None = None) -> None:
+        self.send_response(status)
+        for name, value in ({"Content-Length": str(len(body))} | (headers or {})).items():
+            self.send_header(name, value)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
 
 
 @contextlib.contextmanager

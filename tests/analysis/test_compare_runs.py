@@ -84,13 +84,8 @@ def test_noise_makes_it_a_verdict():
     assert lk.compare(run_of(1), run_of(2, 1.5), run_noise=0.03).verdict == "worse"
     assert lk.compare(run_of(1, 1.5), run_of(2), run_noise=0.03).verdict == "better"
     assert lk.compare(run_of(1), run_of(2), run_noise=0.03).verdict == "inconclusive"
-    wide = lk.compare(
-        run_of(1, size=40_000, noise=0),
-        run_of(2, size=40_000, noise=0),
-        run_noise=0.005,
-        percentiles=[50],
-        margin=0.1,
-    )
+    large = [run_of(seed, size=40_000, noise=0) for seed in (1, 2)]
+    wide = lk.compare(*large, run_noise=0.005, percentiles=[50], margin=0.1)
     assert wide.verdict == "same"
 
 
@@ -111,11 +106,8 @@ def test_identical_systems_rarely_alarm():
     for k in range(60):
         base, new = side(1000 + 20 * k, 5, size=1000), side(1010 + 20 * k, 5, size=1000)
         new[k % 5] = new[k % 5] + lk.Histogram.of(np.linspace(1e6, 2e9, 200))
-        alarms += lk.compare(base, new, means=("mean",), percentiles=[50, 90, 99]).verdict in (
-            "worse",
-            "better",
-            "mixed",
-        )
+        found = lk.compare(base, new, means=("mean",), percentiles=[50, 90, 99])
+        alarms += found.verdict in ("worse", "better", "mixed")
     assert alarms <= 6  # 5 % of 60, and what chance adds (p < 0.05)
 
 
@@ -147,8 +139,8 @@ def test_copies_of_a_run_are_not_further_runs():
     (said,) = lk.compare([*runs, runs[0], runs[1]], side(11, 3)).warnings
     assert said.startswith("2 of the 5 base runs repeat another's very numbers")
     assert lk.compare(runs, side(11, 3)).warnings == ()
-    reported_percentiles = [lk.Summary({"mean": 5.0, "p50": 4.0}, unit="ms", count=10)] * 2
-    assert lk.compare(reported_percentiles, reported_percentiles).warnings == ()
+    printed = [lk.Summary({"mean": 5.0, "p50": 4.0}, unit="ms", count=10)] * 2
+    assert lk.compare(printed, printed).warnings == ()
 
 
 def test_units_meet_or_not():
@@ -165,11 +157,8 @@ def test_printed_numbers_are_compared_as_they_are():
     assert [row.statistic for row in found.changes] == ["p50", "mean"]
     assert found.changes[1].change == pytest.approx(0.2)
     assert found.verdict == "inconclusive"
-    several = lk.compare(
-        [lk.Summary({"mean": 10.0 + k}) for k in range(5)],
-        [lk.Summary({"mean": 20.0 + k}) for k in range(5)],
-    )
-    assert several.verdict == "worse"
+    several = ([lk.Summary({"mean": mean + k}) for k in range(5)] for mean in (10.0, 20.0))
+    assert lk.compare(*several).verdict == "worse"
     with pytest.raises(DataNotAvailableError, match="base reports mean and new reports p50"):
         lk.compare(lk.Summary({"mean": 1.0}), lk.Summary({}, {50.0: 1.0}))
 
@@ -252,12 +241,8 @@ def test_forks_are_runs_where_there_are_three(tmp_path):
     def report(factor: float, forks: int) -> str:
         rng = np.random.default_rng(forks)
         raw = (factor * 10 * np.exp(rng.normal(0, 0.02, (forks, 5)))).tolist()
-        metric = {
-            "score": float(np.mean(raw)),
-            "scoreError": 0.2,
-            "scoreUnit": "us/op",
-            "rawData": raw,
-        }
+        score = {"score": float(np.mean(raw)), "scoreError": 0.2, "scoreUnit": "us/op"}
+        metric = score | {"rawData": raw}
         return json.dumps([{"benchmark": "b", "mode": "avgt", "primaryMetric": metric}])
 
     for forks, runs in ((1, 1), (4, 4)):
@@ -272,6 +257,5 @@ def test_runs_survive_units_and_our_own_json(tmp_path):
     data = lk.read(tmp_path / "a.txt")
     lk.write(data, tmp_path / "a.json")
     assert lk.read(tmp_path / "a.json").runs == data.runs
-    assert [run.mean for run in data.to_unit("us").runs] == pytest.approx(
-        [run.mean / 1e3 for run in data.runs]
-    )
+    means = pytest.approx([run.mean / 1e3 for run in data.runs])
+    assert [run.mean for run in data.to_unit("us").runs] == means

@@ -12,13 +12,9 @@ from latencykit.analysis.fan_out import fan_out
 from latencykit.analysis.slo import SLO
 from latencykit.analysis.timeouts import suspected_timeout
 from latencykit.views.series import series_record
+from tests.benchmarks.worlds import moments, requests
 
 EPOCH = 1_770_000_000.0
-
-
-def arrivals(rng: np.random.Generator, rate: float, span: float) -> np.ndarray:
-    """Random moments, seconds."""
-    return np.sort(rng.random(rng.poisson(rate * span))) * span
 
 
 def usual(rng: np.random.Generator, number: int, median: float = 5e-3) -> np.ndarray:
@@ -28,7 +24,7 @@ def usual(rng: np.random.Generator, number: int, median: float = 5e-3) -> np.nda
 
 def samples(start: np.ndarray, latency: np.ndarray, **columns: object) -> lk.Samples:
     """Requests with their times, seconds."""
-    rows = lk.Samples(start=np.rint((EPOCH + start) * 1e9).astype(np.int64), duration=latency * 1e9)
+    rows = requests(EPOCH + start, latency)
     return rows.with_columns(columns) if columns else rows
 
 
@@ -41,7 +37,7 @@ def hosts() -> lk.HistogramLog:
     logs = []
     for host in range(4):
         rng = np.random.default_rng([3, host])
-        start = arrivals(rng, 50, 300.0 if host == 2 else 600.0) + 0.2 * host
+        start = moments(rng, 50, 300.0 if host == 2 else 600.0) + 0.2 * host
         logs.append(samples(start, usual(rng, start.size)).to_log("1s"))
     return lk.merge(logs)
 
@@ -74,10 +70,8 @@ def test_requests_that_were_counted_again_make_nothing_surer() -> None:
             assert not row.sure
     assert wrong <= 8  # of 200
     once, often = lk.Histogram.of(values), lk.Histogram.of(np.repeat(values, 50))
-    for ours, theirs in zip(
-        once.percentile_rows([50, 99]), often.percentile_rows([50, 99]), strict=True
-    ):
-        assert (ours.low, ours.high) == (theirs.low, theirs.high)
+    ours, theirs = (one.percentile_rows([50, 99]) for one in (once, often))
+    assert [(row.low, row.high) for row in ours] == [(row.low, row.high) for row in theirs]
     assert often.highest_supported_percentile() == once.highest_supported_percentile()
 
 
@@ -112,7 +106,7 @@ def test_a_run_and_its_copy_are_not_different() -> None:
 def test_fan_out_trusts_one_call_no_further_than_its_summary() -> None:
     """A cache warms up: requests of the first minute are slow together."""
     rng = np.random.default_rng(5)
-    start = arrivals(rng, 100, 300.0)
+    start = moments(rng, 100, 300.0)
     warm = samples(start, usual(rng, start.size) * (1 + 9 * np.exp(-start / 30)))
     (one,) = fan_out(warm, [1])
     for row in warm.evidence().rows([50, 90, 99])[0]:
@@ -125,7 +119,7 @@ def test_fan_out_trusts_one_call_no_further_than_its_summary() -> None:
 
 def given_up(rng: np.random.Generator, at: float, share: float = 0.02) -> lk.Samples:
     """A client that gives up after `at` seconds and records that latency."""
-    start = arrivals(rng, 20, 1800.0)
+    start = moments(rng, 20, 1800.0)
     slow = rng.random(start.size) < share
     latency = np.where(slow, rng.exponential(2 * at, start.size), usual(rng, start.size, 0.1))
     return samples(start, np.minimum(latency, at))
@@ -144,7 +138,7 @@ def test_what_a_timeout_hides_is_unknown(at: float) -> None:
 
 def test_a_tail_without_a_pile_is_not_a_timeout() -> None:
     rng = np.random.default_rng(8)
-    start = arrivals(rng, 20, 1800.0)
+    start = moments(rng, 20, 1800.0)
     for latency in (
         usual(rng, start.size, 0.1),
         0.01 * (1 - rng.random(start.size)) ** (-1 / 1.1),
@@ -158,7 +152,7 @@ def test_one_row_every_ten_seconds_may_be_an_average() -> None:
     rng = np.random.default_rng(9)
     means = samples(np.arange(360.0) * 10, usual(rng, 360))
     assert any("if the rows are averages" in text for text in series_record("", means)["findings"])
-    start = arrivals(rng, 0.1, 3600.0)
+    start = moments(rng, 0.1, 3600.0)
     single = samples(start, usual(rng, start.size))
     assert series_record("", single)["findings"] == []
 
@@ -166,7 +160,7 @@ def test_one_row_every_ten_seconds_may_be_an_average() -> None:
 def test_the_mean_of_latencies_that_are_rounded_down_is_not_exact() -> None:
     """Whole milliseconds of 2.5 on average, all rounded down."""
     rng = np.random.default_rng(10)
-    start = arrivals(rng, 40, 1800.0)
+    start = moments(rng, 40, 1800.0)
     whole = samples(start, np.floor(usual(rng, start.size, 2.2e-3) * 1e3) / 1e3)
     (row,) = SLO.parse("mean=2.3ms").check(whole)
     assert row.outcome == "unknown"
@@ -177,7 +171,7 @@ def test_the_mean_of_latencies_that_are_rounded_down_is_not_exact() -> None:
 
 def test_a_pause_of_the_traffic_is_named() -> None:
     rng = np.random.default_rng(11)
-    start = arrivals(rng, 100, 120.0)
+    start = moments(rng, 100, 120.0)
     start = start[(start < 50) | (start > 75)]
     rows = samples(start, usual(rng, start.size))
     for data in (rows, rows.to_log("1s")):
@@ -197,9 +191,9 @@ def test_bursts_are_not_reported_as_pauses() -> None:
 def test_short_requests_that_kept_no_others_from_being_sent_leave_the_record_whole() -> None:
     """One request of a hundred was kept of a service that stalls for half a second."""
     rng = np.random.default_rng(13)
-    start = arrivals(rng, 10, 1200.0)
+    start = moments(rng, 10, 1200.0)
     latency = usual(rng, start.size)
-    for begin in arrivals(rng, 1 / 30, 1190.0):
+    for begin in moments(rng, 1 / 30, 1190.0):
         hit = (start >= begin) & (start < begin + 0.5)
         latency[hit] += begin + 0.5 - start[hit]
     found = lk.diagnose(samples(start, latency))

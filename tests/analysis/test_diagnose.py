@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-import json
 import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -311,9 +310,7 @@ def test_the_command(run, tmp_path: Path) -> None:
     )
     log = tmp_path / "run.hlog"
     write_hlog(measured("paced").to_log("1s"), log)
-    record = json.loads(run("diagnose", log, "--connections", "4", "--format", "json")[1])[
-        "series"
-    ][0]
+    record = run.json("diagnose", log, "--connections", "4")["series"][0]
     assert record["verdict"] == "omits"
     assert set(record) >= {
         "name", "count", "verdict", "sure", "explanations", "findings", "evidence", "expected_interval", "stalls", "raw",

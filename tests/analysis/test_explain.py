@@ -49,15 +49,12 @@ def small(n: int = 6000, seed: int = 3) -> lk.Samples:
     rng = np.random.default_rng(seed)
     host = rng.choice(["a", "b", "c"], n)
     took = rng.lognormal(0, 0.5, n) * np.where((host == "b") & (rng.random(n) < 0.05), 20, 1)
-    return lk.Samples(
-        start=np.sort(rng.uniform(0, 600, n)) * 1e9,
-        duration=took * 1e6,
-        host=host,
-        endpoint=[f"/users/{k}" for k in rng.integers(0, 3000, n)],
-        size=rng.lognormal(5, 1, n),
-        status=rng.choice([200, 304], n),
-        rare=[f"u{k}" for k in rng.zipf(1.5, n).clip(max=10_000)],
-    )
+    start = np.sort(rng.uniform(0, 600, n)) * 1e9
+    endpoint = [f"/users/{k}" for k in rng.integers(0, 3000, n)]
+    size, status = rng.lognormal(5, 1, n), rng.choice([200, 304], n)
+    rare = [f"u{k}" for k in rng.zipf(1.5, n).clip(max=10_000)]
+    columns = {"host": host, "endpoint": endpoint, "size": size, "status": status, "rare": rare}
+    return lk.Samples(start=start, duration=took * 1e6, **columns)
 
 
 def test_shares_add_up_to_one_exactly_in_any_order() -> None:
@@ -87,9 +84,9 @@ def test_what_a_cause_explains_is_the_threshold_without_it() -> None:
 
 def test_paths_are_grouped_and_numbers_are_cut_at_quantiles() -> None:
     rng = np.random.default_rng(5)
-    s = small().with_columns(
-        {"path": [("/a/%d" if k % 2 else "/b/%d?q=1") % k for k in rng.integers(0, 4000, 6000)]}
-    )
+    numbers = rng.integers(0, 4000, 6000)
+    paths = [f"/a/{k}" if k % 2 else f"/b/{k}?q=1" for k in numbers]
+    s = small().with_columns({"path": paths})
     table = lk.explain(s).attributes
     values = table.groupby("attribute")["value"].apply(set)
     assert values["path"] == {"/a/{id}", "/b/{id}"}
@@ -143,20 +140,12 @@ def test_what_only_looks_like_an_outcome_may_be_a_cause() -> None:
 
 def test_columns_without_use_are_named_and_left_out() -> None:
     s = small()
-    n = len(s)
-    s = s.with_columns(
-        {
-            "id": [f"r{k}" for k in range(n)],
-            "number": np.arange(n),
-            "took_ms": s.duration / 1e6,
-            "constant": ["x"] * n,
-            "moment": np.arange(n).astype("M8[s]"),
-        }
-    )
-    found = lk.explain(s)
-    left = {"id", "number", "took_ms", "constant", "moment"}
-    assert not left & set(found.attributes["attribute"])
-    for name in left - {"constant"}:
+    number = np.arange(len(s))
+    left = {"id": [f"r{k}" for k in number], "number": number, "took_ms": s.duration / 1e6}
+    left |= {"constant": ["x"] * len(s), "moment": number.astype("M8[s]")}
+    found = lk.explain(s.with_columns(left))
+    assert not left.keys() & set(found.attributes["attribute"])
+    for name in left.keys() - {"constant"}:
         assert any(repr(name) in text for text in found.notes)
 
 
@@ -253,9 +242,8 @@ def test_a_span_is_explained_against_the_rest() -> None:
     rest = s.select((s.offsets < 250) | (s.offsets >= 300))
     assert explanation.threshold == pytest.approx(rest.percentile(99), rel=1e-3)
     assert explanation.suspects[["attribute", "value"]].values.tolist() == [["host", "z"]]
-    assert re.match(
-        r"the span has 1,66\d requests, p50 .* the p99 of the others", explanation.findings[0]
-    )
+    said = r"the span has 1,66\d requests, p50 .* the p99 of the others"
+    assert re.match(said, explanation.findings[0])
 
 
 @pytest.mark.parametrize(
@@ -302,11 +290,8 @@ def test_columns_of_a_table_are_read_when_they_are_used(tmp_path: Path, suffix: 
     half = s.between(0, 300)
     assert "Columns(" in repr(s.columns)
     for name, cells in small().columns.items():
-        assert (
-            s.columns[name].tolist() == pytest.approx(cells.tolist())
-            if name == "size"
-            else (s.columns[name].tolist() == cells.tolist())
-        )
+        expected = pytest.approx(cells.tolist()) if name == "size" else cells.tolist()
+        assert s.columns[name].tolist() == expected
     assert half.columns["host"].tolist() == s.between(0, 300).columns["host"].tolist()
     assert len(half.columns["host"]) == len(half)
     again = pickle.loads(pickle.dumps(lk.read(path)))
@@ -352,12 +337,10 @@ LINE = (
 
 def test_an_access_log_has_its_columns(tmp_path: Path) -> None:
     path = tmp_path / "access.log"
-    path.write_text(
-        "".join(
-            LINE.format(k=k % 200, second=k % 60, size=k, ms=k % 900 + 1, up=k % 3)
-            for k in range(300)
-        )
+    lines = (
+        LINE.format(k=k % 200, second=k % 60, size=k, ms=k % 900 + 1, up=k % 3) for k in range(300)
     )
+    path.write_text("".join(lines))
     s = lk.read(path)
     assert isinstance(s, lk.Samples)
     first = {name: cells[7] for name, cells in s.columns.items()}
@@ -460,11 +443,8 @@ ANY = np.random.default_rng(2).random(4000)
         (LATENCIES, ~ABOVE, False),
         (LATENCIES, ABOVE | True, False),
         (LATENCIES, ANY < 0.05, False),
-        (
-            np.where(ABOVE, 10, 1) * LATENCIES,
-            ABOVE,
-            False,
-        ),  # nothing near the limit: it has a cause
+        # Nothing is near the limit: it has a cause.
+        (np.where(ABOVE, 10, 1) * LATENCIES, ABOVE, False),
         (np.where(ANY < 0.05, 3, 1) * LATENCIES, ANY < 0.05, False),
     ],
 )

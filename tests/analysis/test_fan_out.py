@@ -1,18 +1,18 @@
-"""Fan-out of data types: logs mixed by interval, others independent, and their support."""
+"""Fan-out: logs mixed by interval, others independent; their support; hedges, sums and published tables."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import latencykit as lk
-from latencykit.analysis.fan_out import fan_out, sequential
-from latencykit.errors import DataNotAvailableError, InvalidArgumentError
-from tests.conftest import DATA, log_of_values
-
-SCHEDULED = DATA / "hlog/hdrhistogram-java-ctrlz-a/scheduled.hlog"
+from latencykit.analysis import fan_out as fanout
+from latencykit.analysis.fan_out import fan_out, hedged, sequential, sum_of, survival
+from latencykit.errors import DataNotAvailableError, InputTooLargeError, InvalidArgumentError
+from tests.conftest import SCHEDULED, log_of_values
 
 
 def log_of(
@@ -83,12 +83,8 @@ def test_shared_stalls_defeat_a_hedge():
 
 def test_timeouts_are_slower_than_anything_known():
     durations = np.where(np.arange(1000) < 20, 2000.0, 5.0)
-    requests = lk.Samples(
-        start=np.arange(1000),
-        duration=durations,
-        outcome=["timeout"] * 20 + ["ok"] * 980,
-        unit="ms",
-    )
+    outcome = ["timeout"] * 20 + ["ok"] * 980
+    requests = lk.Samples(start=np.arange(1000), duration=durations, outcome=outcome, unit="ms")
     found = fan_out(requests, [1, 100])
     assert not found[0].at_least(90)
     assert found[1].at_least(50)
@@ -172,10 +168,8 @@ def test_waiting_for_more_of_the_calls_is_never_faster(values, numbers):
     log = log_of(*map(np.array, values))
     k, n = numbers
     for independent in (False, True):
-        few, many = (
-            lk.fan_out(log, n, quorum=quorum, independent=independent) for quorum in (k, None)
-        )
-        assert is_slower(few, many)
+        few = lk.fan_out(log, n, quorum=k, independent=independent)
+        assert is_slower(few, lk.fan_out(log, n, independent=independent))
 
 
 @pytest.mark.slow
@@ -208,3 +202,139 @@ def test_support_is_the_rule_of_single_calls_applied_to_users():
     assert not ten.supported(99.99)
     stalled = log_of(*[rng.lognormal(13 + 4 * (20 <= k < 35), 0.5, 800) for k in range(60)])
     assert not lk.fan_out(stalled, 10).supported(90)  # one stall decides it
+
+
+# ------------------------------------------------------------ hedges and sums
+
+
+def at(values: np.ndarray, above: np.ndarray, percentile: float) -> float:
+    return float(values[np.flatnonzero(above <= 1 - percentile / 100 + 1e-12)[0]])
+
+
+@pytest.fixture(scope="module")
+def leaf() -> tuple[np.ndarray, np.ndarray]:
+    values = np.exp(np.sort(np.random.default_rng(1).normal(size=20_000)))
+    return values, survival(np.ones(values.size, np.int64))
+
+
+def test_a_hedge_at_p95_costs_five_percent(leaf: tuple[np.ndarray, np.ndarray]) -> None:
+    values, above = leaf
+    found = hedged(values, above, at(values, above, 95))
+    assert found.added_load == pytest.approx(0.05, abs=1e-4)
+    assert at(values, above, 99) == pytest.approx(10.2, rel=0.03)
+    assert at(found.values, found.survival, 99) == pytest.approx(6.6, rel=0.03)
+    assert at(found.values, found.survival, 99.9) == pytest.approx(9.3, rel=0.05)
+
+
+def test_a_hedge_agrees_with_drawing(leaf: tuple[np.ndarray, np.ndarray]) -> None:
+    values, above = leaf
+    rng, delay = np.random.default_rng(2), 4.0
+    first, second = rng.choice(values, (2, 200_000))
+    drawn = np.where(first > delay, np.minimum(first, delay + second), first)
+    found = hedged(values, above, delay)
+    asked = (50, 90, 95, 99)
+    ours = [at(found.values, found.survival, percentile) for percentile in asked]
+    assert ours == pytest.approx(np.percentile(drawn, asked), rel=0.03)
+
+
+def test_sums_are_bracketed_by_n_steps() -> None:
+    values = np.sort(np.random.default_rng(3).lognormal(size=5000))
+    found = sum_of(values, values, np.full(values.size, 1 / values.size), 20)
+    low, high = found.quantile([0.5, 0.99])
+    assert ((high - low > 0) & (high - low <= 20 * found.step)).all()
+    drawn = np.random.default_rng(4).choice(values, (100_000, 20)).sum(axis=1)
+    assert np.quantile(drawn, [0.5, 0.99]) == pytest.approx(low, rel=0.01)
+
+
+def test_a_sum_is_exact_on_its_grid() -> None:
+    coin = np.array([0.0, 1.0])
+    found = sum_of(coin, coin, np.array([0.5, 0.5]), 2)
+    assert found.slow[:: int(1 / found.step)] == pytest.approx([0.25, 0.5, 0.25])
+    assert found.fast == pytest.approx(found.slow)
+
+
+def test_limits() -> None:
+    one = np.array([1.0])
+    with pytest.raises(InputTooLargeError, match="5,000,000 calls"):
+        sum_of(one, one, one, 5_000_000)
+    with pytest.raises(InvalidArgumentError, match="finite"):
+        sum_of(one, np.array([np.inf]), one, 2)
+    with pytest.raises(InvalidArgumentError):
+        hedged(one, np.array([0.0]), -1.0)
+    with pytest.raises(InvalidArgumentError):
+        hedged(one, np.array([0.0]), 1.0, shared=2.0)
+
+
+# ------------------------------------------------------------ published tables and other models
+
+
+def test_hundred_calls_with_one_bad_in_a_thousand() -> None:
+    # from Tene: "MOST page loads will experience the 99%'ile server response"
+    assert 100 * fanout.probability_of_slow(99.9, 100) == pytest.approx(9.5208, abs=1e-4)
+    assert fanout.landing_percentile(99.9, 105) > 90 > fanout.landing_percentile(99.9, 106)
+
+
+@pytest.mark.parametrize(
+    ("n", "half", "most"),
+    [(10, 93.30, 99.8995), (40, 98.28, 99.9749), (100, 99.309, 99.98995), (1000, 99.931, 99.99899)],
+)
+def test_the_inverse(n: int, half: float, most: float) -> None:
+    leaves = fanout.leaf_percentile([50, 99], n)
+    assert leaves == pytest.approx([half, most], abs=5e-3)
+    assert fanout.landing_percentile(leaves, n) == pytest.approx([50, 99])
+
+
+def test_samples_needed() -> None:
+    needed = [fanout.samples_needed(p) for p in (99, 99.9, 99.99, 99.999, 99.9999)]
+    assert needed == [1_000, 10_000, 100_000, 1_000_000, 10_000_000]
+    leaf = float(fanout.leaf_percentile(99, 100))
+    assert fanout.samples_needed(leaf) == pytest.approx(99_500, rel=2e-3)
+
+
+def test_tail_at_scale() -> None:
+    assert fanout.probability_of_slow(99, 100) == pytest.approx(0.634, abs=5e-4)
+    assert fanout.probability_of_slow(99.99, 2000) == pytest.approx(0.181, abs=5e-4)
+
+
+def test_the_slowest_and_the_quorum_agree_with_drawing() -> None:
+    values = np.sort(np.random.default_rng(12).lognormal(sigma=0.8, size=2000))
+    above = survival(np.ones(2000, np.int64))
+    draws = np.sort(np.random.default_rng(0).choice(values, (40_000, 50)), axis=1)
+    models = fanout.slowest(above, 50), fanout.quorum(above, 45, 50)
+    for found, drawn in zip(models, (draws[:, -1], draws[:, 44]), strict=True):
+        p99 = values[np.searchsorted(-found, -0.01, "left")]
+        assert p99 == pytest.approx(np.quantile(drawn, 0.99), rel=0.03)
+
+
+def test_quorum_is_the_binomial_tail() -> None:
+    above = np.array([0.9, 0.3, 1e-3, 0.0])
+    expected = 1 - scipy.stats.binom.sf(44, 50, 1 - above)
+    assert fanout.quorum(above, 45, 50) == pytest.approx(expected, abs=1e-12)
+    assert fanout.quorum(above, 50, 50) == pytest.approx(fanout.slowest(above, 50), rel=1e-9)
+    assert fanout.quorum(above, 1, 2) == pytest.approx(above**2, rel=1e-9)
+    leaf = 100 * (1 - scipy.stats.beta.isf(0.99, 6, 45))
+    assert fanout.leaf_percentile(99, 50, k=45) == pytest.approx(leaf, abs=1e-6)
+
+
+def test_intervals_alike_are_independent_calls_and_one_interval_is_too() -> None:
+    rng = np.random.default_rng(9)
+    row = rng.multinomial(900, [0.7, 0.2, 0.1])
+    indptr, index = np.array([0, 3, 6]), np.tile(np.arange(3), 2)
+    within = fanout.Within(indptr, index, np.tile(row, 2), 1800)
+    mixed = within.mixed(20, 3)
+    above = survival(row)
+    assert mixed == pytest.approx(fanout.probabilities(fanout.slowest(above, 20)))
+    half = fanout.Within(np.array([0, 3]), np.arange(3), row, 1800)
+    assert 2 * half.mixed(20, 3) == pytest.approx(mixed)
+    quorum = fanout.probabilities(fanout.quorum(above, 15, 20))
+    assert within.mixed(20, 3, k=15) == pytest.approx(quorum)
+
+
+def test_refuses_what_means_nothing() -> None:
+    for wrong in (
+        lambda: fanout.slowest([0.1], 0),
+        lambda: fanout.quorum([0.1], 6, 5),
+        lambda: fanout.samples_needed(100),
+    ):
+        with pytest.raises(InvalidArgumentError):
+            wrong()

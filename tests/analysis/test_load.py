@@ -93,19 +93,14 @@ def test_few_requests_do_not_show_saturation() -> None:
 
 
 def test_refuses_what_cannot_be_answered() -> None:
-    for wrong in (
-        lambda: capacity([], [], 1.0),
-        lambda: capacity([1, 2], [1.0], 1.0),
-        lambda: capacity([1], [0.0], 1.0),
-    ):
+    for rates, values in (([], []), ([1, 2], [1.0]), ([1], [0.0])):
         with pytest.raises(InvalidArgumentError):
-            wrong()
+            capacity(rates, values, 1.0)
 
 
 def test_a_run_misses_by_the_first_limit_that_it_misses() -> None:
-    runs = {
-        rate: lk.Histogram.of(np.full(2000, 1e9 / (1000 - int(rate)))) for rate in ("500", "990")
-    }
+    values = {"500": 1e9 / 500, "990": 1e9 / 10}
+    runs = {rate: lk.Histogram.of(np.full(2000, value)) for rate, value in values.items()}
     curve = lk.load_curve(runs, "p50=1s, p99=20ms")
     assert curve.verdict("500") == ("met", "")
     outcome, reason = curve.verdict("990")

@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 RUNS = 60
-QUICK = Server(exponential("2ms"))
+QUICK, BUSY = Server(exponential("2ms")), Server(exponential("6ms"))
+BRIEF = Server(exponential("1ms"), stalls=[Stall(5, 0.7)])
+LAST = Server("1ms", stalls=[Stall(10, 4)])
 EIGHT = Server(exponential("2ms"), servers=8, sharded=True, stalls=[Stall(4, 2, shard=3)])
 POOL = Server(mixture((0.999, exponential("2ms")), (0.001, "1.5s")), ideal=True)
 WHOLE = Server(exponential("2ms"), stalls=[Stall(4, 2)])
@@ -57,20 +59,14 @@ def deploy(seed: int) -> lk.Samples:
 NULLS: dict[str, Callable[[int], lk.Samples]] = {
     "Poisson": lambda k: open_loop(QUICK, poisson(150, 12, seed=k), seed=k),
     "fixed rate": lambda k: open_loop(QUICK, fixed(150, 12), seed=k),
-    "bursts": lambda k: open_loop(
-        Server(exponential("1ms"), stalls=[Stall(5, 0.7)]), bursty(150, 12, seed=k), seed=k
-    ),
-    "nine tenths busy": lambda k: open_loop(
-        Server(exponential("6ms")), poisson(150, 12, seed=k), seed=k
-    ),
+    "bursts": lambda k: open_loop(BRIEF, bursty(150, 12, seed=k), seed=k),
+    "nine tenths busy": lambda k: open_loop(BUSY, poisson(150, 12, seed=k), seed=k),
     "heavy-tailed pool": lambda k: open_loop(POOL, poisson(150, 12, seed=k), seed=k),
     "one shard of eight": lambda k: open_loop(EIGHT, poisson(150, 12, seed=k), seed=k),
     "growing load": lambda k: open_loop(POOL, ramp(10, 300, 12, seed=k), seed=k),
     "falling load": lambda k: open_loop(POOL, ramp(300, 10, 12, seed=k), seed=k),
     "stall, nobody waits": lambda k: open_loop(WHOLE, poisson(150, 12, seed=k), seed=k),
-    "stall at the end": lambda k: open_loop(
-        Server("1ms", stalls=[Stall(10, 4)]), fixed(150, 12), seed=k
-    ),
+    "stall at the end": lambda k: open_loop(LAST, fixed(150, 12), seed=k),
     "deploy": deploy,
 }
 

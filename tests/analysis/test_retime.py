@@ -36,12 +36,10 @@ def test_both_kinds_of_loop_come_back_to_the_truth(
         naive = lk.Samples(start=naive.start, duration=naive.duration)
     timed = lk.retime(naive, rate=200, connections=connections)
     got = timed.histogram().percentile(PERCENTILES)
-    want = (
-        truth(200)
-        if loop is paced_loop
-        else loop(STALLED, 200, 20, connections=connections).response
-    )
-    want = want if loop is paced_loop else np.percentile(want, PERCENTILES)
+    want = truth(200)
+    if loop is not paced_loop:
+        slots = loop(STALLED, 200, 20, connections=connections).response
+        want = np.percentile(slots, PERCENTILES)
     assert got[1:] == pytest.approx(want[1:], rel=0.12)
     assert got[0] < 1.3 * want[0]
     assert len(timed) == pytest.approx(4000, abs=8)
@@ -78,32 +76,21 @@ def test_a_backlog_that_outlives_the_run_owes_no_more_requests(connections: int)
 
 
 def test_connections_are_distinguished_from_who_was_free() -> None:
-    naive = paced_loop(
-        Server(exponential("15ms"), servers=64, stalls=[Stall(2, 1)]),
-        200,
-        10,
-        connections=8,
-        seed=5,
-    )
+    server = Server(exponential("15ms"), servers=64, stalls=[Stall(2, 1)])
+    naive = paced_loop(server, 200, 10, connections=8, seed=5)
     found = chains(naive.start, naive.duration, None, 8)
     bare = lk.Samples(start=naive.start, duration=naive.duration)
     assert lk.retime(bare, rate=200).run.connections == 8
     assert found.max() == 7
     for one in range(8):
         mine = found == one
-        assert (naive.start[mine][1:] >= (naive.start + naive.duration)[mine][:-1]).all(), (
-            "nobody sends before the reply"
-        )
+        replies = (naive.start + naive.duration)[mine]
+        assert (naive.start[mine][1:] >= replies[:-1]).all()  # nobody sends before the reply
 
 
 def test_failures_and_tags_stay_with_their_rows() -> None:
-    naive = lk.Samples(
-        start=[0, 10, 20, 90],
-        duration=[1, 1, 61, 1],
-        unit="ms",
-        outcome=["ok", "error", "ok", "ok"],
-        tag=["a", "b", "c", "d"],
-    )
+    columns = {"outcome": ["ok", "error", "ok", "ok"], "tag": list("abcd")}
+    naive = lk.Samples(start=[0, 10, 20, 90], duration=[1, 1, 61, 1], unit="ms", **columns)
     timed = lk.retime(naive, rate=100)
     assert timed.tag.tolist() == ["a", "b", *"ccccccc", "d"]
     assert (~timed.good).sum() == 1
@@ -122,8 +109,7 @@ def test_what_cannot_be_timed_is_refused() -> None:
 
 def test_more_requests_than_memory_can_hold_are_not_added() -> None:
     start = np.arange(100, dtype=np.int64) * 10_000_000
-    endless = lk.Samples(
-        start=start, duration=np.where(start == start[-1], np.int64(10**17), 10**6)
-    )
+    took = np.where(start == start[-1], np.int64(10**17), 10**6)
+    endless = lk.Samples(start=start, duration=took)
     with pytest.raises(InputTooLargeError, match="would add 9,999,999,999 requests"):
         lk.retime(endless, rate=100)

@@ -24,24 +24,17 @@ from latencykit.core.run import Run
 from latencykit.core.trimmed import statistic_name
 from latencykit.errors import InvalidArgumentError
 
+Rng = np.random.Generator
 NAMES = ["p50", "p90", "p99", "p99.9"]
 
 
 def runs(
-    rng: np.random.Generator,
-    number: int,
-    factor: float = 1.0,
-    noise: float = 0.03,
-    stall: bool = False,
+    rng: Rng, number: int, factor: float = 1.0, noise: float = 0.03, stall: bool = False
 ) -> np.ndarray:
     """Percentiles of runs: their level differs by `noise`, each percentile a little more."""
     level = np.exp(rng.normal(0, noise, (number, 1)))
-    table = (
-        factor
-        * level
-        * np.exp(rng.normal(0, [0.002, 0.004, 0.01, 0.03], (number, 4)))
-        * [1, 2, 5, 20]
-    )
+    own = np.exp(rng.normal(0, [0.002, 0.004, 0.01, 0.03], (number, 4)))
+    table = factor * level * own * [1, 2, 5, 20]
     if stall:
         table[rng.integers(number), 2:] *= 30
     return table
@@ -92,9 +85,9 @@ def test_p_values_are_those_of_welch() -> None:
 def test_equal_systems_alarm_in_at_most_five_percent(stall: bool) -> None:
     rng, alarms, repetitions = np.random.default_rng(3), 0, 400
     for _ in range(repetitions):
-        found = compare_runs(
-            runs(rng, 5, stall=stall), runs(rng, 5, stall=stall and rng.random() < 0.5), NAMES
-        )
+        base = runs(rng, 5, stall=stall)
+        new = runs(rng, 5, stall=stall and rng.random() < 0.5)
+        found = compare_runs(base, new, NAMES)
         alarms += found.verdict in ("better", "worse", "mixed")
     assert alarms / repetitions <= 0.05 + 0.015  # 1.4 standard errors
 
@@ -158,9 +151,8 @@ def test_holm() -> None:
 
 def change(low: float, high: float, p_value: float = 0.001, name: str = "p99") -> Change:
     middle = (low + high) / 2
-    return Change(
-        name, 100, 100 * (1 + middle), middle, low, high, 0, 100 * low, 100 * high
-    ).judged(p_value, 0.95)
+    numbers = 100, 100 * (1 + middle), middle, low, high, 0, 100 * low, 100 * high
+    return Change(name, *numbers).judged(p_value, 0.95)
 
 
 @pytest.mark.parametrize(
@@ -217,37 +209,19 @@ def test_conditions_that_mean_nothing(text: str, complaint: str) -> None:
 
 
 def test_names_of_statistics() -> None:
-    assert [statistic_name(t) for t in ("median", "99.90", "P99", "TM(:99%)", "iqm")] == [
-        "p50",
-        "p99.9",
-        "p99",
-        "TM(:99%)",
-        "iqm",
-    ]
+    names = {"median": "p50", "99.90": "p99.9", "P99": "p99", "TM(:99%)": "TM(:99%)", "iqm": "iqm"}
+    assert {text: statistic_name(text) for text in names} == names
 
 
 def test_what_makes_two_runs_hard_to_compare() -> None:
-    one = Run(
-        rate=500.0, connections=10, duration=60.0, loop="open", measure="response", corrected="none"
-    )
+    one = Run(rate=500.0, connections=10, duration=60.0)
+    one = one.replace(loop="open", measure="response", corrected="none")
     assert differences(one, one, 1000, 1010) == ()
     assert differences(one, Run()) == ()  # nothing is known to differ
-    other = one.replace(
-        rate=1000.0,
-        connections=11,
-        duration=30.0,
-        loop="closed",
-        measure="service",
-        corrected="us",
-        failed=8,
-    )
+    other = one.replace(rate=1000.0, connections=11, duration=30.0, failed=8)
+    other = other.replace(loop="closed", measure="service", corrected="us")
     found = " / ".join(differences(one, other, 1000, 10))
-    expected = [
-        "response time, the other service",
-        "500/s and 1,000/s",
-        "10 and 11",
-        "60 s and 30 s",
-        "open loop",
-    ]
-    expected += ["none and us", "0 requests failed on one side, 8", "1,000 and 10"]
+    expected = ["response time, the other service", "500/s and 1,000/s", "10 and 11"]
+    expected += ["60 s and 30 s", "open loop", "none and us", "1,000 and 10"]
+    expected += ["0 requests failed on one side, 8"]
     assert [part for part in expected if part not in found] == []

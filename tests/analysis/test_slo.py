@@ -20,6 +20,7 @@ from latencykit.simulate import Server, Stall, paced_loop
 from latencykit.views.page_results import checked_limits
 from latencykit.views.page_series import page_series
 from latencykit.views.slo import SENTENCES, _interval, check_text, slo_texts
+from tests.conftest import FORMS
 
 MS = 1_000_000
 
@@ -34,31 +35,14 @@ def outcomes(text: str, source: object) -> list[str]:
 
 
 def test_notations() -> None:
-    slo = SLO.parse(
-        "99.9=20ms, p99<15 ms; 50% <= 2ms, max=1s\nmean: 2ms  # a comment\nfailed=0.1%, tm99=3ms"
-    )
-    assert [limit.statistic for limit in slo.limits] == [
-        "p99.9",
-        "p99",
-        "p50",
-        "max",
-        "mean",
-        "failed",
-        "tm99",
-    ]
-    assert [limit.limit for limit in slo.limits] == [
-        20 * MS,
-        15 * MS,
-        2 * MS,
-        1e9,
-        2 * MS,
-        0.001,
-        3 * MS,
-    ]
-    assert (
-        str(slo) == "p99.9=20 ms, p99=15 ms, p50=2 ms, max=1 s, mean=2 ms, failed=0.1%, tm99=3 ms"
-    )
-    assert SLO.parse(str(slo)) == slo
+    text = "99.9=20ms, p99<15 ms; 50% <= 2ms, max=1s\nmean: 2ms  # a comment\nfailed=0.1%, tm99=3ms"
+    slo = SLO.parse(text)
+    limits = {"p99.9": 20 * MS, "p99": 15 * MS, "p50": 2 * MS, "max": 1e9, "mean": 2 * MS}
+    limits |= {"failed": 0.001, "tm99": 3 * MS}
+    assert [(limit.statistic, limit.limit) for limit in slo.limits] == list(limits.items())
+    said = "p99.9=20 ms, p99=15 ms, p50=2 ms, max=1 s, mean=2 ms, failed=0.1%, tm99=3 ms"
+    assert str(slo) == said
+    assert SLO.parse(said) == slo
 
 
 @pytest.mark.parametrize(
@@ -126,9 +110,7 @@ def test_poorer_forms_of_a_run_are_never_surer() -> None:
 
 
 def test_values_that_are_all_equal_decide() -> None:
-    equal = lk.Samples(
-        start=np.arange(600, dtype=np.int64) * 1000 * MS, duration=np.full(600, 200 * MS)
-    )
+    equal = lk.Samples(start=np.arange(600) * 1000 * MS, duration=np.full(600, 200 * MS))
     rows = SLO.parse("p50=100ms, p99=100ms, max=100ms, mean=300ms").check(equal)
     assert [row.outcome for row in rows] == ["missed", "missed", "missed", "met"]
     assert all(row.sure for row in rows)
@@ -149,13 +131,9 @@ def test_a_maximum_is_sure_where_the_maxima_of_parts_are_far_below() -> None:
 
 def test_failures_count_when_they_happened() -> None:
     run = drifting(failed=0.02)
-    low, near, high, zero = (
-        SLO.parse(f"failed={limit}%").check(run)[0] for limit in (0.5, 2.1, 8, 0)
-    )
-    assert [(row.outcome, row.sure) for row in (low, high, zero)] == [
-        ("missed", True), ("met", True), ("missed", True),
-    ]  # fmt: skip
-    assert not near.sure
+    rows = [SLO.parse(f"failed={limit}%").check(run)[0] for limit in (0.5, 8, 0, 2.1)]
+    assert [row.outcome for row in rows[:3]] == ["missed", "met", "missed"]
+    assert [row.sure for row in rows] == [True, True, True, False]
     (row,) = SLO.parse("p99=1s").check(run)
     assert (row.outcome, row.sure) == ("missed", True)
     (row,) = SLO.parse("failed=8%").check(run.to_log("1s"))
@@ -173,9 +151,8 @@ def test_ten_requests_above_make_a_percentile_sure() -> None:
 
 
 def test_the_bucket_counts() -> None:
-    scrape = lk.Histogram.from_buckets(
-        [0, 0.1, 0.25, 0.5], [0.1, 0.25, 0.5, 1.0], [5000, 4950, 50, 0], unit="s"
-    )
+    edges, counts = [0, 0.1, 0.25, 0.5, 1.0], [5000, 4950, 50, 0]
+    scrape = lk.Histogram.from_buckets(edges[:-1], edges[1:], counts, unit="s")
     assert outcomes("p95=250ms", scrape) == ["met"]
     assert outcomes("p95=200ms", scrape) == ["unknown"]
     assert outcomes("p95=99ms, p95.1=100ms", scrape) == ["missed", "missed"]
@@ -201,18 +178,16 @@ def test_a_share_of_failures_has_an_interval() -> None:
 
 
 def test_timeouts_among_the_censored_are_failures_once() -> None:
-    samples = lk.Samples(
-        duration=[1 * MS] * 980 + [2000 * MS] * 20, outcome=["ok"] * 980 + ["timeout"] * 20
-    )
+    took, outcome = [1 * MS] * 980 + [2000 * MS] * 20, ["ok"] * 980 + ["timeout"] * 20
+    samples = lk.Samples(duration=took, outcome=outcome)
     rows = SLO.parse("p99=5s, p95=5ms, failed=5%").check(samples)
     assert [row.outcome for row in rows] == ["missed", "met", "met"]
     assert rows[2].value == pytest.approx(0.02)
 
 
 def test_values_above_a_scrape_are_unknown() -> None:
-    scrape = lk.Histogram.from_buckets(
-        [0.0, 5.0], [5.0, 10.0], [9000, 500], unit="s", censored=500, censored_at=10.0
-    )
+    above = {"censored": 500, "censored_at": 10.0}
+    scrape = lk.Histogram.from_buckets([0, 5], [5, 10], [9000, 500], unit="s", **above)
     assert outcomes("p99=20s", scrape) == ["unknown"]
     assert outcomes("p99=9s, max=9s", scrape) == ["missed", "missed"]
     assert outcomes("p90=9s, max=20s, mean=1h", scrape) == ["met", "unknown", "unknown"]
@@ -239,20 +214,10 @@ def test_plain_numbers_and_units_do_not_mix() -> None:
 
 
 def test_a_summary_answers_what_it_holds() -> None:
-    reported_percentiles = Summary(
-        {"mean": 2.0, "max": 30.0}, {99.0: 12.0}, 1000, "ms", Run(tool="wrk", failed=5)
-    )
-    rows = SLO.parse("p99=10ms, max=50ms, mean=1ms, p99.9=1s, tm99=1s, failed=1%").check(
-        reported_percentiles
-    )
-    assert [row.outcome for row in rows] == [
-        "missed",
-        "missed",
-        "missed",
-        "unknown",
-        "unknown",
-        "met",
-    ]
+    stats, run = {"mean": 2.0, "max": 30.0}, Run(tool="wrk", failed=5)
+    limits = SLO.parse("p99=10ms, max=50ms, mean=1ms, p99.9=1s, tm99=1s, failed=1%")
+    rows = limits.check(Summary(stats, {99.0: 12.0}, 1000, "ms", run))
+    assert [row.outcome for row in rows] == ["missed"] * 3 + ["unknown"] * 2 + ["met"]
     assert "has no p99.9" in rows[3].reason
     nameless = Summary({"mean": 2.0}, {}, None, "ms")
     assert "number of requests" in SLO.parse("failed=1%").check(nameless)[0].reason
@@ -316,19 +281,18 @@ def test_reported_percentiles_of_one_value_show_no_clock(run, tmp_path):
 @pytest.mark.parametrize("seconds", [20, 400])
 def test_check_load_page_and_chart_judge_by_one_function(failing: float, seconds: int) -> None:
     rng, n = np.random.default_rng(3), 100 * seconds
-    run = lk.Samples(
-        start=np.arange(n) * 0.01,
-        duration=rng.lognormal(np.log(5e-3), 0.4, n),
-        outcome=np.where(rng.random(n) < failing, "error", "ok"),
-        unit="s",
-    )
+    start, took = np.arange(n) * 0.01, rng.lognormal(np.log(5e-3), 0.4, n)
+    outcome = np.where(rng.random(n) < failing, "error", "ok")
+    run = lk.Samples(start=start, duration=took, outcome=outcome, unit="s")
     text = "p50=8ms, p99=30ms, p99.9=60ms, max=1s"
     result = lk.SLO.parse(text).check(run)
-    rows = [(row.statistic, row.outcome, row.sure, row.reason) for row in result]
     (checks,) = lk.load_curve({"100": run}, text).checks
-    assert [(row.statistic, row.outcome, row.sure, row.reason) for row in checks] == rows
     (shown,) = checked_limits(text, page_series({"run": run}))
-    assert [(row.statistic, row.outcome, row.sure, row.reason) for row in shown] == rows
+    rows, *others = (
+        [(row.statistic, row.outcome, row.sure, row.reason) for row in each]
+        for each in (result, checks, shown)
+    )
+    assert others == [rows, rows]
     assert slo_finding("run", run.histogram(), slo_pairs(text)) == f"run {result.headline}"
     if failing:
         assert all("failed" in row.reason for row in result)
@@ -348,15 +312,12 @@ def test_failures_alone_meet_no_limit():
     assert rows[0].reason == "10,000 of 10,000 requests failed, and p99 falls among them"
 
 
-@pytest.mark.parametrize("form", ["samples", "log", "histogram"])
+@pytest.mark.parametrize("form", FORMS)
 def test_what_was_omitted_would_have_been_slow(form: str) -> None:
-    frozen = paced_loop(
-        Server("1ms", stalls=[Stall(100, 20)]), rate=100, duration=300, connections=1
-    )
-    whole = {"samples": frozen, "log": frozen.to_log("1s"), "histogram": frozen.histogram()}[form]
-    rows = SLO.parse("p90=2ms,p99=2ms,p50=0.5ms,max=30s,failed=1%").check(
-        whole.with_run(loop="paced", connections=1, rate=100.0, duration=300.0)
-    )
+    server = Server("1ms", stalls=[Stall(100, 20)])
+    whole = FORMS[form](paced_loop(server, rate=100, duration=300, connections=1))
+    whole = whole.with_run(loop="paced", connections=1, rate=100.0, duration=300.0)
+    rows = SLO.parse("p90=2ms,p99=2ms,p50=0.5ms,max=30s,failed=1%").check(whole)
     by = {row.statistic: row for row in rows}
     for name in ("p90", "p99"):
         assert (by[name].outcome, by[name].sure) == ("met", False)

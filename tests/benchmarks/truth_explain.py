@@ -91,7 +91,7 @@ def _stalls(run: Run, rng: Rng, number: int, length: Callable[[], float], who: A
 
 
 def _slow(run: Run, rng: Rng, who: NDArray[np.bool_], part: float, factor: float) -> None:
-    """A part of the requests of `who` takes so many times as long."""
+    """A part of the requests of `who` takes `factor` times as long."""
     run.latency[who] *= np.where(rng.random(who.sum()) < part, factor, 1)
 
 

@@ -189,13 +189,8 @@ def main() -> None:
                     assert text.count(old) >= 1, old
                     blank = "\n" if step.expected.endswith("\n\n") else ""
                     body = _plain(printed)
-                    text = text.replace(
-                        old,
-                        f"$ {step.command}\n{body}\n{blank}"
-                        if body
-                        else f"$ {step.command}\n{blank}",
-                        1,
-                    )
+                    new = "".join(f"{part}\n" for part in (f"$ {step.command}", body) if part)
+                    text = text.replace(old, new + blank, 1)
         path.write_text(text, "utf-8")
         sys.stdout.write(f"{path.name}\n")
 

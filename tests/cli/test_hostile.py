@@ -20,23 +20,16 @@ from tests.conftest import DATA, RAW
 
 def payload(counts: bytes, **header: object) -> str:
     """A V2 payload with any header, as it stands in a log."""
-    usual = {
-        "size": len(counts),
-        "offset": 0,
-        "digits": 3,
-        "low": 1,
-        "high": 36 * 10**11,
-        "ratio": 1.0,
-    }
+    names = ("size", "offset", "digits", "low", "high", "ratio")
+    usual = dict(zip(names, (len(counts), 0, 3, 1, 36 * 10**11, 1.0), strict=True))
     inner = struct.pack(">iiiiqqd", 0x1C849313, *(usual | header).values()) + counts
     packed = zlib.compress(inner, 1 if len(inner) > 1 << 20 else -1)  # at any level a bomb
     return base64.b64encode(struct.pack(">ii", 0x1C849314, len(packed)) + packed).decode()
 
 
 def log_of(path, *payloads: str, tag: str = ""):
-    path.write_text(
-        "".join(f"{tag}{k}.0,1.0,1.0,{one}\n" for k, one in enumerate(payloads)), encoding="utf-8"
-    )
+    lines = (f"{tag}{k}.0,1.0,1.0,{one}\n" for k, one in enumerate(payloads))
+    path.write_text("".join(lines), encoding="utf-8")
     return path
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,8 +12,8 @@ import latencykit as lk
 from latencykit import simulate
 from latencykit.analysis.slo import SLO
 from tests.benchmarks import worlds
-from tests.benchmarks.truth import log_of, queue, samples_of
-from tests.benchmarks.worlds import Drift, Modes, Stalls, World
+from tests.benchmarks.truth import queue
+from tests.benchmarks.worlds import Drift, Modes, Stalls, World, autoregression, requests
 
 PERCENTILES = (50.0, 90.0, 99.0, 99.9)
 RUNS = 12
@@ -30,12 +31,19 @@ CELLS = [
 ]
 
 
+def samples_of(world: World, seed: Any, length: float) -> lk.Samples:
+    return world.samples(np.random.default_rng(seed), length)
+
+
+def log_of(world: World, seed: Any, length: float) -> lk.HistogramLog:
+    return samples_of(world, seed, length).to_log("1s")
+
+
 @pytest.fixture(scope="module")
 def asked() -> list[tuple[World, list[lk.HistogramLog]]]:
     """Some runs of every world."""
     return [
-        (world, [log_of(world, np.random.default_rng([run, 5]), length) for run in range(RUNS)])
-        for world, length in CELLS
+        (world, [log_of(world, [run, 5], length) for run in range(RUNS)]) for world, length in CELLS
     ]
 
 
@@ -72,7 +80,7 @@ def test_sure_outcomes_are_right(asked: list[tuple[World, list[lk.HistogramLog]]
 @pytest.mark.slow
 def test_independent_requests_keep_their_intervals() -> None:
     world = World(rate=100.0)
-    long = [samples_of(world, np.random.default_rng(run), 1600.0).evidence() for run in range(6)]
+    long = [samples_of(world, run, 1600.0).evidence() for run in range(6)]
     rows = [row for one in long for row in one.rows(PERCENTILES)[0]]
     assert sum(math.isfinite(row.high) for row in rows) >= 23
     wide = [math.log(row.high / row.low) for row in rows if math.isfinite(row.high)]
@@ -87,7 +95,7 @@ def test_independent_requests_keep_their_intervals() -> None:
 
 def test_a_quiet_run_is_bounded_by_what_it_shows() -> None:
     """Stalls of 5 s every five minutes: runs without any look like independent requests."""
-    quiet = samples_of(World(rate=50.0), np.random.default_rng(1), 300.0).evidence()
+    quiet = samples_of(World(rate=50.0), 1, 300.0).evidence()
     rows, why = quiet.rows([50, 90, 99])
     assert [math.isfinite(row.high) for row in rows] == [True] * 3
     assert [row.supported for row in rows] == [True] * 3
@@ -100,7 +108,7 @@ def test_a_quiet_run_is_bounded_by_what_it_shows() -> None:
 def test_a_percentile_that_few_stalls_carry_is_not_supported() -> None:
     world = Stalls(per_minute=1.0, length=1.0, rate=50.0)
     for run in range(5):
-        evidence = log_of(world, np.random.default_rng(run), 300.0).evidence()
+        evidence = log_of(world, run, 300.0).evidence()
         row = evidence.rows([99])[0][0]
         assert not row.supported
         assert evidence.highest_supported_percentile() < 99
@@ -109,9 +117,7 @@ def test_a_percentile_that_few_stalls_carry_is_not_supported() -> None:
 
 @pytest.mark.slow
 def test_the_headline_is_what_the_rows_say() -> None:
-    evidence = log_of(
-        Stalls(per_minute=6.0, length=0.3), np.random.default_rng(3), 600.0
-    ).evidence()
+    evidence = log_of(Stalls(per_minute=6.0, length=0.3), 3, 600.0).evidence()
     highest = evidence.highest_supported_percentile()
     places = [highest - 0.01, *(100 - (100 - highest) * 10.0**-k for k in (0.05, 0.3, 1.0))]
     assert [row.supported for row in evidence.rows(places)[0]] == [True, False, False, False]
@@ -120,21 +126,17 @@ def test_the_headline_is_what_the_rows_say() -> None:
 @pytest.mark.slow
 def test_no_row_beyond_the_headline_is_supported() -> None:
     """A short log with a burst: events may grow again far out, but one place decides."""
+    world = Stalls(per_minute=8.0, length=0.4, rate=300.0)
     for run in range(4):
-        evidence = log_of(
-            Stalls(per_minute=8.0, length=0.4, rate=300.0), np.random.default_rng(run), 24.0
-        ).evidence()
+        evidence = log_of(world, run, 24.0).evidence()
         limit = evidence.supported_up_to()
         rows = evidence.rows([50, 75, 90, 95, 99, 99.5, 99.9, 99.99])[0]
         assert not [row.percentile for row in rows if row.supported and row.percentile > limit]
 
 
 def test_a_drift_as_slow_as_the_run_leaves_nothing() -> None:
-    row, tail = (
-        log_of(Drift(time=30.0, rate=40.0), np.random.default_rng(2), 120.0)
-        .evidence()
-        .rows([50, 99])[0]
-    )
+    log = log_of(Drift(time=30.0, rate=40.0), 2, 120.0)
+    row, tail = log.evidence().rows([50, 99])[0]
     assert row.high / row.low > 2
     assert not row.supported
     assert not tail.supported
@@ -143,7 +145,7 @@ def test_a_drift_as_slow_as_the_run_leaves_nothing() -> None:
 @pytest.mark.slow
 def test_bins_of_another_length_say_the_same() -> None:
     world = Drift(time=3.0, rate=60.0)
-    samples = samples_of(world, np.random.default_rng(8), 1200.0)
+    samples = samples_of(world, 8, 1200.0)
     ends = [
         samples.evidence().rows([50])[0][0],
         *(samples.to_log(width).evidence().rows([50])[0][0] for width in ("100ms", "5s")),
@@ -172,15 +174,12 @@ def test_pairs_of_one_system_raise_no_alarm_and_changes_do() -> None:
         for run in range(6):
             rng = np.random.default_rng([run, 1])
             base, new, slower = (
-                log_of(world, rng, 200.0, factor=factor) for factor in (1.0, 1.0, 1.4)
+                world.samples(rng, 200.0, factor).to_log("1s") for factor in (1.0, 1.0, 1.4)
             )
             alarms += bool(lk.compare(base, new, also=["p99"]).failed(["p99 > +5%"]))
             alarms += lk.compare(base, new, run_noise=0.03).verdict in ("better", "worse", "mixed")
-            seen += (
-                isinstance(world, World)
-                and type(world) is World
-                and lk.compare(base, slower, run_noise=0.03).verdict == "worse"
-            )
+            worse = lk.compare(base, slower, run_noise=0.03).verdict == "worse"
+            seen += type(world) is World and worse
     assert alarms <= 2  # 5 % of 36
     assert seen == 6
 
@@ -209,7 +208,7 @@ def test_half_load_is_not_saturated_and_overload_is() -> None:
         lk.load_curve({"500": queue(rng, 500, 800)}).rows[0].saturated for _ in range(40)
     )
     start = np.arange(2000) / 1000
-    served = lk.Samples(start=start * 1e9, duration=(np.arange(2000) / 800 - start + 1e-3) * 1e9)
+    served = requests(start, np.arange(2000) / 800 - start + 1e-3)
     assert lk.load_curve({"1000": served}).rows[0].saturated
 
 
@@ -220,12 +219,10 @@ def test_medians_of_briefly_correlated_runs_are_nearly_as_sure_as_theory_allows(
     widths = []
     for seed in range(40):
         rng = np.random.default_rng([seed, 77])
-        level = rng.normal(0, spread, length * per_second)
-        for k in range(1, level.size):
-            level[k] = keep * level[k - 1] + math.sqrt(1 - keep**2) * level[k]
+        level = spread * autoregression(rng, length * per_second, keep)
         start = np.sort(rng.random(100 * length)) * length
         took = np.exp(level[(start * per_second).astype(int)] + rng.normal(0, 0.5, start.size))
-        log = lk.Samples(start=start * 1e9, duration=5e6 * took).to_log("1s")
+        log = requests(start, 5e-3 * took).to_log("1s")
         (row,), _ = log.evidence().rows([50.0])
         widths.append(math.log(row.high / row.low))
     known = 2 * 1.96 * math.sqrt(spread**2 * 2 / length)  # the integral of the correlation is 1 s

@@ -27,10 +27,8 @@ def test_a_value_lies_in_its_bucket_and_the_bucket_is_narrow(values, digits, low
     assert ((low <= given_values) & (given_values <= high)).all()
     assert (layout.index_of(low) == index).all()
     assert (layout.index_of(high) == index).all()
-    narrow = (high - low + 1) <= np.maximum(
-        low / 10.0**digits * 1.0000001, 1 << layout.unit_magnitude
-    )
-    assert narrow.all()
+    most = np.maximum(low / 10.0**digits * 1.0000001, 1 << layout.unit_magnitude)
+    assert ((high - low + 1) <= most).all()
 
 
 @pytest.mark.slow
@@ -77,9 +75,7 @@ def test_a_pooled_percentile_lies_within_those_of_the_parts(a, b, p):
 
 @pytest.mark.slow
 def test_agrees_with_the_hdrhistogram_package():
-    hdrh = pytest.importorskip(
-        "hdrh.histogram", reason="the hdrhistogram package has no wheel here"
-    )
+    hdrh = pytest.importorskip("hdrh.histogram", reason="hdrhistogram has no wheel here")
     rng = np.random.default_rng(5)
     values = rng.lognormal(10, 2, 5000).astype(np.int64)
     theirs = hdrh.HdrHistogram(1, 10**12, 3)
@@ -102,9 +98,7 @@ def test_agrees_with_the_hdrhistogram_package():
     ],
 )
 def test_what_must_not_be_added_is_refused(a, b):
-    x, y = (
-        lk.Histogram.of([1], unit=facts.get("unit", "ns"), run=Run(**facts)) for facts in (a, b)
-    )
+    x, y = (lk.Histogram.of([1], unit=one.get("unit", "ns"), run=Run(**one)) for one in (a, b))
     with pytest.raises(IncompatibleDataError, match="cannot be merged"):
         x + y
 
@@ -118,27 +112,23 @@ def test_count_and_share_never_flatter():
 
 
 def test_printed_percentiles_are_given_back_as_printed():
-    h = lk.Histogram.from_percentiles(
-        [50, 90, 99], [1.26e6, 1.37e6, 4.04e6], 24018, reported_stats={"max": 7.71e6, "mean": 1.3e6}
-    )
+    stats, values = {"max": 7.71e6, "mean": 1.3e6}, [1.26e6, 1.37e6, 4.04e6]
+    h = lk.Histogram.from_percentiles([50, 90, 99], values, 24018, reported_stats=stats)
     assert h.percentile([50, 90, 99, 100]).tolist() == [1.26e6, 1.37e6, 4.04e6, 7.71e6]
     assert 1.37e6 <= h.percentile(95) <= 4.04e6
     assert (h.count, h.mean) == (24018, 1.3e6)
 
 
 def test_a_minimum_above_the_lowest_percentile_is_not_a_minimum():
-    h = lk.Histogram.from_percentiles(
-        [50, 90, 99], [1.0, 1.0, 5.0], 100, reported_stats={"min": 7.0, "max": 8.0}
-    )
+    stats, values = {"min": 7.0, "max": 8.0}, [1.0, 1.0, 5.0]
+    h = lk.Histogram.from_percentiles([50, 90, 99], values, 100, reported_stats=stats)
     assert h.percentile([0, 50, 90, 99, 100]).tolist() == [1.0, 1.0, 1.0, 5.0, 8.0]
     assert h.min == 1.0
 
 
 def test_what_is_censored_reads_at_least():
-    run = Run(timeouts=8)
-    h = lk.Histogram(
-        HdrBuckets(3), np.array([1000]), np.array([92]), run=run, censored=8, censored_at=2e9
-    )
+    counted, late = (np.array([1000]), np.array([92])), {"censored": 8, "censored_at": 2e9}
+    h = lk.Histogram(HdrBuckets(3), *counted, run=Run(timeouts=8), **late)
     assert h.percentile(50) == 1000
     assert h.percentile(95) == 2e9
     row = h.percentile_rows([95])[0]

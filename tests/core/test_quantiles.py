@@ -7,7 +7,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import scipy
+from scipy import special
 
+from latencykit.core import quantiles
 from latencykit.core.buckets import EdgeBuckets
 from latencykit.core.histogram import Histogram
 from latencykit.core.quantiles import (
@@ -24,14 +26,9 @@ from latencykit.errors import InvalidArgumentError
 
 def columns(counted: Counted, percentiles: list[float], **known: str) -> SimpleNamespace:
     """The percentiles of the values, column by column."""
-    histogram = Histogram(
-        EdgeBuckets(counted.low, counted.high),
-        np.arange(counted.counts.size),
-        counted.counts,
-        run=Run(**known),
-        censored=counted.censored,
-        censored_at=counted.limit,
-    )
+    buckets, index = EdgeBuckets(counted.low, counted.high), np.arange(counted.counts.size)
+    late = {"censored": counted.censored, "censored_at": counted.limit}
+    histogram = Histogram(buckets, index, counted.counts, run=Run(**known), **late)
     return SimpleNamespace(
         **columns_at(
             histogram, np.array(percentiles, np.float64), 0.95, histogram.evidence().doubts()
@@ -58,13 +55,8 @@ def test_ranks_of_fifteen_hundred_samples() -> None:
     assert low.tolist() == [712, 1477, 1496]
     assert high.tolist() == [789, 1493, 1501]
     # the three last columns of a table to six nines are the maximum, three times
-    assert ranks([99, 99.9, 99.99, 99.999, 99.9999], 1500).tolist() == [
-        1485,
-        1499,
-        1500,
-        1500,
-        1500,
-    ]
+    found = ranks([99, 99.9, 99.99, 99.999, 99.9999], 1500).tolist()
+    assert found == [1485, 1499, 1500, 1500, 1500]
 
 
 def test_a_percentile_is_supported_by_ten_requests_above_it() -> None:
@@ -117,3 +109,24 @@ def test_values_above_the_limit_keep_their_bounds() -> None:
 def test_nothing_counted_is_an_error() -> None:
     with pytest.raises(InvalidArgumentError, match="no values were counted"):
         interval_ends(Counted.of([]), np.array([50.0]))
+
+
+# ------------------------------------------------------------ chances without scipy: what scipy says
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 37, 1500, 6852, 1_000_000, 40_000_000])
+def test_binomial_quantiles(n):
+    q = np.concatenate([[0.0, 1.0, 1e-9], 1 - 10.0 ** -np.linspace(0.01, 7, 40)])
+    ours = quantiles.binomial_quantiles([0.0005, 0.025, 0.5, 0.975], n, q)
+    inside, p = np.clip(q, 1e-12, 1 - 1e-12), np.array([[0.0005], [0.025], [0.5], [0.975]])
+    assert (special.bdtr(ours, n, inside) >= p * (1 - 1e-9)).all()
+    assert (special.bdtr(np.maximum(ours - 1, 0), n, inside) < p * (1 + 1e-9))[ours > 0].all()
+
+
+def test_poisson_at_least():
+    rng = np.random.default_rng(0)
+    k = 10 ** rng.uniform(0, 4, 5000)
+    mean = k * 10 ** rng.uniform(-2, 0.0, k.size)
+    theirs = special.gammainc(k, mean)
+    np.testing.assert_allclose(quantiles.poisson_at_least(k, mean), theirs, rtol=1e-6, atol=1e-250)
+    assert quantiles.poisson_at_least([3.0], [0.0]).tolist() == [0.0]

@@ -12,12 +12,13 @@ import pytest
 import latencykit as lk
 from latencykit.analysis.fan_out import fan_out, sequential
 from latencykit.analysis.slo import check_limit
-from latencykit.core.histogram_log import HistogramLog, interval_series
+from latencykit.core.histogram_log import interval_series
 from latencykit.core.key_statistics import key_statistics
 from latencykit.core.quantiles import RESOLVED, is_resolved
 from latencykit.views.intervals import intervals_text
 from latencykit.views.series import series_record
 from latencykit.views.summary import summary_text
+from tests.conftest import log_of_values
 
 FORMATS = Path(__file__).parents[1] / "data/formats"
 PRINTED = ((50.0, 99.0), (50.0, 75.0, 90.0, 99.0), (25.0, 50.0, 95.0, 99.5, 99.9), (10.0, 90.0))
@@ -28,34 +29,31 @@ WORLDS = ("lognormal", "bimodal", "pareto", "stall")
 @cache
 def sample(world: str, size: int = 4321) -> np.ndarray:
     rng = np.random.default_rng([WORLDS.index(world), size])
-    values = {
-        "lognormal": lambda: rng.lognormal(14, 1, size),
-        "bimodal": lambda: np.where(
-            rng.random(size) < 0.03, rng.normal(9e8, 1e7, size), rng.normal(1.5e6, 1e5, size)
-        ),
-        "pareto": lambda: 1e6 * (1 + rng.pareto(1.1, size)),
-        "stall": lambda: np.concatenate(
-            (rng.exponential(1e6, size - size // 20), rng.uniform(0, 6e9, size // 20))
-        ),
-    }[world]()
+    late = size // 20
+    if world == "lognormal":
+        values = rng.lognormal(14, 1, size)
+    elif world == "bimodal":
+        slow = rng.random(size) < 0.03
+        values = np.where(slow, rng.normal(9e8, 1e7, size), rng.normal(1.5e6, 1e5, size))
+    elif world == "pareto":
+        values = 1e6 * (1 + rng.pareto(1.1, size))
+    else:
+        values = np.append(rng.exponential(1e6, size - late), rng.uniform(0, 6e9, late))
     return np.sort(values)
 
 
-def of_tool(values, reported_percentiles, method, *, extremes=True, mean=False):
+def of_tool(values, reported, method, *, extremes=True, mean=False):
     """What a tool with that convention prints of these values, read back."""
-    reported_stats = {"min": float(values[0]), "max": float(values[-1])} if extremes else {}
-    reported_stats |= {"mean": float(values.mean())} if mean else {}
-    points = np.percentile(values, reported_percentiles, method=method)
-    return lk.Histogram.from_percentiles(
-        reported_percentiles, points.tolist(), values.size, reported_stats=reported_stats
-    )
+    stats = {"min": float(values[0]), "max": float(values[-1])} if extremes else {}
+    stats |= {"mean": float(values.mean())} if mean else {}
+    points = np.percentile(values, reported, method=method).tolist()
+    return lk.Histogram.from_percentiles(reported, points, values.size, reported_stats=stats)
 
 
 def in_buckets(values, factor):
     """The same values in buckets that widen by a factor, as Prometheus has them."""
-    edges = np.concatenate(
-        ([0.0], 1e5 * factor ** np.arange(0, math.ceil(math.log(values[-1] / 1e5, factor)) + 1))
-    )
+    number = math.ceil(math.log(values[-1] / 1e5, factor)) + 1
+    edges = np.append(0.0, 1e5 * factor ** np.arange(number))
     counts = np.histogram(values, np.nextafter(edges, np.inf))[0]
     counts[0] += (values <= edges[0]).sum()
     return lk.Histogram.from_buckets(edges[:-1], edges[1:], counts)
@@ -66,24 +64,23 @@ def worlds(function):
 
 
 @worlds
-@pytest.mark.parametrize("reported_percentiles", PRINTED)
+@pytest.mark.parametrize("reported", PRINTED)
 @pytest.mark.parametrize("method", ["inverted_cdf", "linear", "lower", "higher", "nearest"])
 @pytest.mark.parametrize("extremes", [True, False])
-def test_the_true_percentile_lies_in_the_range(world, reported_percentiles, method, extremes):
+def test_the_true_percentile_lies_in_the_range(world, reported, method, extremes):
     values = sample(world)
-    h = of_tool(values, reported_percentiles, method, extremes=extremes)
+    h = of_tool(values, reported, method, extremes=extremes)
     rows = h.percentile_rows(ASKED)
     for row, true in zip(rows, np.percentile(values, ASKED, method=method), strict=True):
         assert row.bucket_low <= true * (1 + 1e-12)
         assert true <= row.bucket_high * (1 + 1e-12)
         assert row.bucket_low <= row.value <= row.bucket_high
         assert row.resolved == (row.bucket_high <= RESOLVED * row.bucket_low * (1 + 1e-12))
-        if row.percentile in reported_percentiles:
+        if row.percentile in reported:
             assert row.resolved
             assert row.value == pytest.approx(true)
-    assert h.percentile(100) == (
-        values[-1] if extremes else np.percentile(values, reported_percentiles[-1], method=method)
-    )
+    last = 100 if extremes else reported[-1]
+    assert h.percentile(100) == np.percentile(values, last, method=method)
 
 
 @worlds
@@ -93,25 +90,19 @@ def test_buckets_of_any_width_hold_the_truth(world, factor):
     h = in_buckets(values, factor)
     rows = h.percentile_rows(ASKED)
     true = np.percentile(values, ASKED, method="inverted_cdf")
-    assert all(
-        row.bucket_low <= one <= row.bucket_high for row, one in zip(rows, true, strict=True)
-    )
+    for row, one in zip(rows, true, strict=True):
+        assert row.bucket_low <= one <= row.bucket_high
     assert {row.resolved for row in rows if row.bucket_low > 0} == {factor < RESOLVED}
-    for name, one in (
-        ("mean", values.mean()),
-        ("std", values.std()),
-        ("min", values[0]),
-        ("max", values[-1]),
-    ):
+    for name in ("mean", "std", "min", "max"):
         low, high = h.bracket(name)
-        assert low <= one <= high
+        assert low <= getattr(values, name)() <= high
 
 
 @worlds
-@pytest.mark.parametrize("reported_percentiles", PRINTED)
-def test_means_and_shares_lie_in_their_brackets(world, reported_percentiles):
+@pytest.mark.parametrize("reported", PRINTED)
+def test_means_and_shares_lie_in_their_brackets(world, reported):
     values = sample(world)
-    for h in (of_tool(values, reported_percentiles, "inverted_cdf"), in_buckets(values, 3.0)):
+    for h in (of_tool(values, reported, "inverted_cdf"), in_buckets(values, 3.0)):
         for name, share in (("tm95", 0.05), ("tm99", 0.01), ("tm99.9", 0.001)):
             found = h.trimmed(name)
             assert found.low <= trimmed_mean(values, share) <= found.high
@@ -127,12 +118,8 @@ def test_means_and_shares_lie_in_their_brackets(world, reported_percentiles):
 def trimmed_mean(values, share):
     """Between two ranks, parts of a request at either end."""
     ends = np.arange(values.size + 1.0)
-    weight = np.clip(
-        np.minimum(ends[1:], (1 - share) * values.size)
-        - np.maximum(ends[:-1], share * values.size),
-        0,
-        None,
-    )
+    low, high = share * values.size, (1 - share) * values.size
+    weight = np.maximum(np.minimum(ends[1:], high) - np.maximum(ends[:-1], low), 0)
     return float(weight @ values / weight.sum())
 
 
@@ -188,48 +175,21 @@ def test_shares_above_of_wide_buckets_have_bounds_that_hold_the_truth():
 def log_of(parts, factor):
     """One second each, in buckets that widen by a factor."""
     edges = 1e3 * factor ** np.arange(0, math.ceil(math.log(1e13 / 1e3, factor)))
-    buckets = lk.Histogram.from_buckets(
-        edges[:-1], edges[1:], np.ones(edges.size - 1, np.int64)
-    ).buckets
-    return wide_log(buckets, [np.histogram(part, np.nextafter(edges, np.inf))[0] for part in parts])
-
-
-def wide_log(buckets, rows):
-    from latencykit.core.blocks import Block
-
-    class Part:
-        def blocks(self, wanted):
-            for row in wanted.tolist():
-                index = np.flatnonzero(rows[row])
-                yield Block(
-                    np.array([row]),
-                    np.array([0, index.size]),
-                    index,
-                    rows[row][index].astype(np.int64),
-                    buckets,
-                )
-
-    return HistogramLog(np.arange(len(rows), dtype=float), np.ones(len(rows)), [Part()], unit="ns")
+    return log_of_values(parts, buckets=lk.EdgeBuckets(edges[:-1], edges[1:]))
 
 
 @worlds
-@pytest.mark.parametrize("reported_percentiles", PRINTED)
-def test_no_verdict_on_a_limit_is_wrong_by_resolution(world, reported_percentiles):
+@pytest.mark.parametrize("reported", PRINTED)
+def test_no_verdict_on_a_limit_is_wrong_by_resolution(world, reported):
     values = sample(world)
-    true = {
-        f"p{p:g}": float(np.percentile(values, p, method="inverted_cdf"))
-        for p in (50, 75, 90, 95, 99)
-    }
-    true |= {
-        "mean": float(values.mean()),
-        "tm99": trimmed_mean(values, 0.01),
-        "max": float(values[-1]),
-    }
+    true = {"mean": values.mean(), "tm99": trimmed_mean(values, 0.01), "max": values[-1]}
+    for p in (50, 75, 90, 95, 99):
+        true[f"p{p}"] = np.percentile(values, p, method="inverted_cdf")
     seen = set()
-    for h in (of_tool(values, reported_percentiles, "inverted_cdf"), in_buckets(values, 2.0)):
+    for h in (of_tool(values, reported, "inverted_cdf"), in_buckets(values, 2.0)):
         for name, value in true.items():
             for share in (0.5, 0.97, 1.03, 2.0):
-                row = check_limit(h, name, share * value, 0.95)
+                row = check_limit(h, name, share * float(value), 0.95)
                 seen.add(row.outcome)
                 assert row.outcome in ("unknown", "met" if share > 1 else "missed")
                 assert row.low <= row.bucket_low or math.isnan(row.bucket_low)
@@ -246,18 +206,16 @@ def test_what_the_tool_states_wins_over_the_buckets():
     assert rows["mean"].base == pytest.approx(values.mean())
     assert rows["mean"].change == pytest.approx(0.1)
     assert rows["mean"].low < 0.1 < rows["mean"].high
-    assert [rows[f"p{p}"].base for p in (50, 75, 90, 99)] == pytest.approx(
-        np.percentile(values, [50, 75, 90, 99]).tolist()
-    )
+    shown = [50, 75, 90, 99]
+    expected = pytest.approx(np.percentile(values, shown).tolist())
+    assert [rows[f"p{p}"].base for p in shown] == expected
     assert check_limit(h, "mean", values.mean() * 2, 0.95).value == pytest.approx(values.mean())
 
 
 def test_a_comparison_of_ranges_gives_no_number():
     one, two = (in_buckets(sample("lognormal") * factor, 2.0) for factor in (1.0, 1.3))
-    rows = {
-        row.statistic: row
-        for row in lk.compare(one, two, percentiles=[50, 99], run_noise=0.01).changes
-    }
+    changes = lk.compare(one, two, percentiles=[50, 99], run_noise=0.01).changes
+    rows = {row.statistic: row for row in changes}
     assert not rows["p50"].resolved
     assert math.isnan(rows["p50"].change)
     assert rows["p50"].low <= 0.3 <= rows["p50"].high
@@ -293,10 +251,8 @@ def test_the_columns_are_those_that_the_tool_printed():
     assert "p95" not in text
     assert "681 ms" not in text
     asked = series_record("wrk", wrk(), [95, 99])["percentiles"]
-    assert [(row["resolved"], row["bucket_low"], row["bucket_high"]) for row in asked] == [
-        (False, 3_400_000_000, 5_740_000_000),
-        (True, 5_740_000_000, 5_740_000_000),
-    ]
+    ends = [(row["resolved"], row["bucket_low"], row["bucket_high"]) for row in asked]
+    assert ends == [(False, 3.4e9, 5.74e9), (True, 5.74e9, 5.74e9)]
     assert "3.4–5.74 s" in summary_text([series_record("wrk", wrk(), [95, 99])])
 
 
@@ -306,26 +262,16 @@ def test_intervals_of_wide_buckets_are_ranges():
     parts = [np.random.default_rng(k).lognormal(14, 1, 500) for k in range(3)]
     rows = interval_records(interval_series(log_of(parts, 2.0), [50.0, 90.0]))
     for row, part in zip(rows, parts, strict=True):
-        for name, true in (
-            ("50", np.percentile(part, 50, method="inverted_cdf")),
-            ("max", part.max()),
-        ):
+        median = np.percentile(part, 50, method="inverted_cdf")
+        for name, true in (("50", median), ("max", part.max())):
             assert row["ranges"][name]["low"] <= true <= row["ranges"][name]["high"]
     assert "–" in intervals_text([{"name": "x", "unit": "ns", "intervals": rows}])
 
 
 def test_frames_and_notebooks_say_what_is_resolved():
     frame = wrk().percentiles([50, 95])
-    assert list(frame.columns) == [
-        "value",
-        "low",
-        "high",
-        "bucket_low",
-        "bucket_high",
-        "resolved",
-        "supported",
-        "events",
-    ]
+    columns = "value low high bucket_low bucket_high resolved supported events"
+    assert list(frame.columns) == columns.split()
     assert frame.resolved.tolist() == [True, False]
     wide = in_buckets(sample("lognormal"), 2.0)
     assert dict(key_statistics(wide))["mean"].count("–") == 1
@@ -338,20 +284,14 @@ def test_sums_and_differences_keep_what_every_part_states():
     one, two = sample("stall"), sample("pareto", 3000)
     parts = [of_tool(values, (50.0, 99.0), "linear", mean=True) for values in (one, two)]
     every = np.concatenate((one, two))
-    assert (parts[0] + parts[1]).bracket("mean") == (
-        pytest.approx(every.mean()),
-        pytest.approx(every.mean()),
-    )
-    edges = np.concatenate(([0.0], 1e5 * 4.0 ** np.arange(12)))
-    early, late = (
-        lk.Histogram.from_buckets(
-            edges[:-1],
-            edges[1:],
-            np.histogram(v, edges)[0],
-            reported_stats={"mean": float(v.mean())},
-        )
-        for v in (one[::2], one)
-    )
+    assert (parts[0] + parts[1]).bracket("mean") == pytest.approx((every.mean(), every.mean()))
+    edges = np.append(0.0, 1e5 * 4.0 ** np.arange(12))
+
+    def stating_its_mean(values):
+        counts, stats = np.histogram(values, edges)[0], {"mean": float(values.mean())}
+        return lk.Histogram.from_buckets(edges[:-1], edges[1:], counts, reported_stats=stats)
+
+    early, late = map(stating_its_mean, (one[::2], one))
     assert (late - early).mean == pytest.approx(one[1::2].mean())
     stated = lk.Histogram.of(one)
     assert (stated + stated).reported_stats == {}

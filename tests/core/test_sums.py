@@ -13,21 +13,9 @@ from hypothesis import strategies as st
 import latencykit as lk
 from latencykit.core import blocks, histogram_log, log_cache
 from latencykit.core.blocks import Block, MemoryPart, TotalsFold
-from latencykit.core.buckets import (
-    HdrBuckets,
-    add_up,
-    cells_of,
-    coarser,
-    grid_of,
-)
+from latencykit.core.buckets import HdrBuckets, add_up, cells_of, coarser, grid_of
 from latencykit.core.histogram import Histogram, merge_histograms
-from latencykit.core.histogram_log import (
-    HistogramLog,
-    interval_series,
-    merge_logs,
-    scan,
-    shifted,
-)
+from latencykit.core.histogram_log import HistogramLog, interval_series, merge_logs, scan, shifted
 from latencykit.core.run import Run, reporting
 from latencykit.errors import InputTooLargeError, InvalidArgumentError
 from latencykit.io.hgrm import hgrm_lines
@@ -49,21 +37,17 @@ ANY_SCALE = st.builds(
 def counted(draw, layouts, *, top=1 << 40):
     """A histogram, and the values that it counted: in steps from 0 on, and often few ones."""
     layout = draw(layouts)
-    values = np.array(
-        draw(st.lists(st.integers(0, top) | st.integers(0, 3000), min_size=1, max_size=12)),
-        np.int64,
-    )
-    index, counts = np.unique(
-        HdrBuckets(layout.digits, layout.lowest).index_of(values), return_counts=True
-    )
+    numbers = st.integers(0, top) | st.integers(0, 3000)
+    values = np.array(draw(st.lists(numbers, min_size=1, max_size=12)), np.int64)
+    steps = HdrBuckets(layout.digits, layout.lowest).index_of(values)
+    index, counts = np.unique(steps, return_counts=True)
     return Histogram(layout, index, counts.astype(np.int64)), values * layout.scale
 
 
 def content(h):
     """Edges and counts: what a histogram says, whatever it calls its buckets."""
-    kept = np.stack(
-        [h.buckets.low(h.index), h.buckets.high(h.index), h.counts.astype(np.float64)], 1
-    )
+    edges = h.buckets.low(h.index), h.buckets.high(h.index)
+    kept = np.stack([*edges, h.counts.astype(np.float64)], 1)
     return kept[np.lexsort(kept.T[::-1])].tolist()
 
 
@@ -100,12 +84,9 @@ def test_a_sum_has_no_bucket_wider_than_its_sources_and_its_digits(data):
     low, high = total.buckets.low(total.index), total.buckets.high(total.index)
     digits = 2.0 ** -grid_of(total.buckets).half_magnitude
     for a, b in zip(low, high, strict=True):
-        own = [
-            h.buckets.high(h.index) - h.buckets.low(h.index)
-            for h in parts
-            if h.buckets.low(h.index).max() >= a
-        ]
-        assert b - a <= max(digits * b, *(widths.max() for widths in own))
+        edges = [(h.buckets.low(h.index), h.buckets.high(h.index)) for h in parts]
+        widths = [(high - low).max() for low, high in edges if low.max() >= a]
+        assert b - a <= max(digits * b, *widths)
 
 
 @pytest.mark.slow
@@ -115,12 +96,8 @@ def test_a_sum_has_no_bucket_wider_than_its_sources_and_its_digits(data):
 def test_order_and_grouping_do_not_matter_where_digits_are_equal(layouts, data, digits):
     alike = layouts.map(lambda layout: HdrBuckets(digits, layout.lowest, layout.scale))
     a, b, c = (h for h, _ in data.draw(st.tuples(*[counted(alike)] * 3)))
-    assert (
-        content((a + b) + c)
-        == content(a + (b + c))
-        == content(c + a + b)
-        == content(merge_histograms([b, c, a]))
-    )
+    for total in (a + (b + c), c + a + b, merge_histograms([b, c, a])):
+        assert content(total) == content((a + b) + c)
 
 
 @pytest.mark.slow
@@ -134,11 +111,9 @@ def test_what_holds_no_values_or_zeros_alone_changes_no_bucket(one, other, zeros
     h, _ = one
     empty = Histogram(other, np.zeros(0, np.int64), np.zeros(0, np.int64))
     for total in (h + empty, empty + h, empty + h + empty):
-        assert (total.buckets, total.index.tolist(), total.counts.tolist()) == (
-            h.buckets,
-            h.index.tolist(),
-            h.counts.tolist(),
-        )
+        assert total.buckets == h.buckets
+        assert total.index.tolist() == h.index.tolist()
+        assert total.counts.tolist() == h.counts.tolist()
         assert total.run.notes == h.run.notes
     if zeros and not other.unit_magnitude and not h.buckets.unit_magnitude:
         total = h + Histogram(other, np.zeros(1, np.int64), np.array([zeros]))
@@ -163,10 +138,8 @@ def test_ratios_of_powers_of_two_cost_nothing(data):
     for h in parts:
         for low, count in zip(h.buckets.low(h.index).tolist(), h.counts.tolist(), strict=True):
             want[low] = want.get(low, 0) + count
-    assert (
-        dict(zip(total.buckets.low(total.index).tolist(), total.counts.tolist(), strict=True))
-        == want
-    )
+    low = total.buckets.low(total.index).tolist()
+    assert dict(zip(low, total.counts.tolist(), strict=True)) == want
 
 
 def test_coarse_steps_keep_their_own_edges_beside_fine_ones():
@@ -212,9 +185,8 @@ def test_ranges_beyond_63_bits_neither_overflow_nor_lose_counts(small, large):
             assert total.count in (a.count + b.count, 2 * a.count + b.count)
             assert total.min == pytest.approx(a.min, rel=2e-3)
             assert total.percentile(0) == total.min
-            assert total.percentile(100 * a.count / total.count / 2) == pytest.approx(
-                a.percentile(50), rel=2e-3
-            )
+            middle = total.percentile(100 * a.count / total.count / 2)
+            assert middle == pytest.approx(a.percentile(50), rel=2e-3)
             assert total.max == pytest.approx(b.max, rel=2e-3)
             assert total.mean == pytest.approx(b.mean, rel=2e-3)
             assert np.isfinite(total.std)
@@ -312,11 +284,9 @@ def test_files_of_unlike_layouts_add_up_like_one(tmp_path):
             for k, row in enumerate(some):
                 writer.interval(k, 1.0, *row)
     a, b, whole = (lk.read(tmp_path / f"{name}.hlog") for name in ("a", "b", "all"))
-    assert (
-        content(a.histogram() + b.histogram())
-        == content(whole.histogram())
-        == content(lk.merge([a, b], align="relative").histogram())
-    )
+    together = lk.merge([a, b], align="relative").histogram()
+    for summed in (a.histogram() + b.histogram(), together):
+        assert content(summed) == content(whole.histogram())
     assert whole.histogram().run.notes == whole.run.notes
     slots = whole.resample("4s")
     assert sum(interval_series(slots).count) == whole.histogram().count
@@ -328,17 +298,13 @@ def test_intervals_put_together_in_a_file_say_what_that_costs(tmp_path):
     log = log_of([(HdrBuckets(3), [5, 9], [3, 4]), (layout, [0, 3000], [1, 1])], run=Run(unit="ns"))
     path = tmp_path / "slots.hlog"
     write({"": log.resample("10s")}, path)
-    assert (
-        "#[unlike histogram layouts were added: a bucket is up to 100 % wide (0 to 524 µs)]"
-        in path.read_text()
-    )
+    cost = "#[unlike histogram layouts were added: a bucket is up to 100 % wide (0 to 524 µs)]"
+    assert cost in path.read_text()
     back = lk.read(path)
     assert any("up to 100 % wide" in note for note in back.run.notes)
     assert back.histogram().count == 9
-    assert (
-        back.histogram().percentile([50, 80, 100]).tolist()
-        == log.histogram().percentile([50, 80, 100]).tolist()
-    )
+    again, before = (one.histogram().percentile([50, 80, 100]) for one in (back, log))
+    assert again.tolist() == before.tolist()
     write({"": log}, tmp_path / "whole.hgrm")
     rows = lk.read(tmp_path / "whole.hgrm")
     assert rows.count == 9
@@ -347,18 +313,16 @@ def test_intervals_put_together_in_a_file_say_what_that_costs(tmp_path):
 
 def test_an_interval_that_no_reader_could_hold_is_not_written(tmp_path):
     log = log_of([(HdrBuckets(3, 1, 1e-15), [2000], [1]), (HdrBuckets(3, 1, 1e15), [2000], [1])])
-    with pytest.raises(
-        InvalidArgumentError, match="cannot contain values that differ by more than"
-    ):
+    reason = "cannot contain values that differ by more than"
+    with pytest.raises(InvalidArgumentError, match=reason):
         write({"": log.resample("10s")}, tmp_path / "x.hlog")
     write({"": log.resample("10s")}, tmp_path / "x.json")
     assert lk.read(tmp_path / "x.json").histogram().count == 2
 
 
 def test_costs_are_reported_once_and_name_their_source():
-    log = log_of(
-        [(HdrBuckets(3), [5], [1]), (HdrBuckets(2), [900], [1])], run=Run(source="run.hlog")
-    )
+    rows = [(HdrBuckets(3), [5], [1]), (HdrBuckets(2), [900], [1])]
+    log = log_of(rows, run=Run(source="run.hlog"))
     said: list[str] = []
     with reporting(said.append):
         log.histogram()
@@ -372,12 +336,8 @@ def test_costs_are_reported_once_and_name_their_source():
 def test_a_common_layout_has_the_finest_steps_and_the_fewest_digits():
     assert coarser(HdrBuckets(3, 1000), HdrBuckets(2, 1)) == HdrBuckets(2)
     assert coarser(HdrBuckets(3, 1, 8.0), HdrBuckets(3, 1, 0.37)) == HdrBuckets(3, 1, 0.37)
-    layout, index, counts = add_up(
-        [
-            (HdrBuckets(3), np.array([0]), np.array([2])),
-            (HdrBuckets(1, 1, 1e200), np.array([0]), np.array([3])),
-        ]
-    )
+    zeros = ((HdrBuckets(3), 2), (HdrBuckets(1, 1, 1e200), 3))
+    layout, index, counts = add_up([(one, np.array([0]), np.array([n])) for one, n in zeros])
     assert (index.tolist(), counts.tolist()) == ([0], [5])
     assert layout.digits == 3
 

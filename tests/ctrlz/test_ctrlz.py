@@ -75,15 +75,12 @@ def test_catching_up_omits_and_intended_starts_repair_it() -> None:
 def test_a_stall_over_the_end_of_the_run() -> None:
     found = ctrlz(_own("open", *PACED), at="end", **SHORT)
     assert found.verdict == "honest"
-    assert next(row.truth for row in found.rows if row.percentile == 100) == pytest.approx(
-        0.9e9, rel=0.1
-    )
+    (top,) = (row.truth for row in found.rows if row.percentile == 100)
+    assert top == pytest.approx(0.9e9, rel=0.1)
 
 
 @live
-@pytest.mark.skipif(
-    not Path("/proc/net/tcp").exists(), reason="needs the kernel's table of connections"
-)
+@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="needs /proc")
 def test_a_part_of_the_server() -> None:
     closed = ctrlz(_own("closed", *PACED), partial="1/2", **SHORT)
     assert closed.verdict == "omits"
@@ -95,12 +92,8 @@ def test_a_part_of_the_server() -> None:
 @live
 def test_a_server_of_the_user_s_own_is_frozen() -> None:
     server = [sys.executable, "-m", "latencykit.ctrlz.server", "--port", "{port}"]
-    found = ctrlz(
-        _own("open", *PACED),
-        server=["sh", "-c", "tail -f /dev/null | " + " ".join(server)],
-        **SHORT,
-    )
-    assert found.verdict == "honest"
+    shell = ["sh", "-c", "tail -f /dev/null | " + " ".join(server)]
+    assert ctrlz(_own("open", *PACED), server=shell, **SHORT).verdict == "honest"
 
 
 @live
@@ -257,12 +250,14 @@ def test_out_may_have_a_suffix() -> None:
     ]  # fmt: skip
 
 
+CSV = "start_ns,latency_ns,conn,status\n" + "".join(f"{k},{k + 5},0,200\n" for k in range(9))
+
+
 def test_reports_beside_and_below_out_are_found(tmp_path) -> None:
-    csv = "start_ns,latency_ns,conn,status\n" + "".join(f"{k},{k + 5},0,200\n" for k in range(9))
     (tmp_path / "stdout.txt").write_text("done\n")
     below = tmp_path / "out" / "2026-11-22" / "report.csv"
     below.parent.mkdir(parents=True)
-    below.write_text(csv)
+    below.write_text(CSV)
     (tmp_path / "out_notes").write_text("nothing to see\n")
     assert written_files(tmp_path)[0] == below
     (data,) = read_output(written_files(tmp_path), ["tool"]).values()
@@ -281,9 +276,7 @@ def test_the_surest_output_is_read(tmp_path) -> None:
     nothing, noise, csv = tmp_path / "a", tmp_path / "b", tmp_path / "c"
     nothing.write_text("")
     noise.write_text("hello\n")
-    csv.write_text(
-        "start_ns,latency_ns,conn,status\n" + "".join(f"{k},{k + 5},0,200\n" for k in range(9))
-    )
+    csv.write_text(CSV)
     (data,) = read_output([tmp_path / "none", nothing, noise, csv], ["tool"]).values()
     assert data.histogram().count == 9
 
@@ -314,18 +307,14 @@ def test_the_record_is_the_contract_s() -> None:
     truth = scheduled_truth(FrozenSpan(1, 2), 4)
     rows = (CalibrationRow(99.9, 5.0, 10.0, True), CalibrationRow(100.0, 20.0, 20.0, False))
     one = Calibration("omits", "paced", 4.0, rows, ("why",), ("hey",), "hey", "1", truth, truth)
-    reported_stats = json.loads(json.dumps(one.record()))
-    assert {"verdict", "model", "stall", "reported", "truth", "rows"} < set(reported_stats)
-    assert (reported_stats["reasons"], reported_stats["command"]) == (["why"], ["hey"])
+    record = json.loads(json.dumps(one.record()))
+    assert {"verdict", "model", "stall", "reported", "truth", "rows"} < set(record)
+    assert (record["reasons"], record["command"]) == (["why"], ["hey"])
     both = replace(one, runs=(one, one)).record()
     assert [run["verdict"] for run in both["runs"]] == ["omits", "omits"]
-    assert reported_stats["reported"] == {"99.9": 5.0, "100": 20.0}
-    assert reported_stats["rows"][0] == {
-        "percentile": 99.9,
-        "reported": 5.0,
-        "truth": 10.0,
-        "ratio": 0.5,
-    }
+    assert record["reported"] == {"99.9": 5.0, "100": 20.0}
+    row = {"percentile": 99.9, "reported": 5.0, "truth": 10.0, "ratio": 0.5}
+    assert record["rows"][0] == row
 
 
 # ------------------------------------------------------------ real tools

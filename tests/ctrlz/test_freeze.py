@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import contextlib
+import functools
 import os
 import signal
 import socket
@@ -7,12 +9,17 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from latencykit.ctrlz.freeze import Freezer, ancestors, listeners, program, tree
 from latencykit.ctrlz.targets import ProcessTarget
 from latencykit.errors import InvalidArgumentError, LatencyKitError
+from tests.conftest import python
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 pytestmark = pytest.mark.skipif(
     not Path("/proc/self/stat").exists(), reason="states are read from /proc"
@@ -21,12 +28,36 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture
 def victim():
-    process = subprocess.Popen(
-        [sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True
-    )
-    yield process
-    process.kill()
-    process.wait()
+    with _child("import time; time.sleep(600)", start_new_session=True) as process:
+        yield process
+
+
+@contextlib.contextmanager
+def _child(code: str, *words: object, **how: Any) -> Iterator[subprocess.Popen[bytes]]:
+    """A Python that runs this, until its input ends; in the end it is killed."""
+    command, pipe = [sys.executable, "-c", code, *map(str, words)], subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, **how) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+FREEZES = """
+import sys
+from latencykit.ctrlz.freeze import Freezer, tree
+freezer = Freezer([int(sys.argv[1])])
+freezer.stop(60)
+print(freezer.by_hand)
+print(*tree([freezer._watchdog.pid]), flush=True)
+sys.stdin.read()
+"""
+
+
+def _watchdogs(parent: subprocess.Popen[bytes]) -> list[int]:
+    """The processes that thaw what `FREEZES` froze, once it is frozen."""
+    assert parent.stdout.readline() == b"\n"
+    return [*map(int, parent.stdout.readline().split())]
 
 
 def _state(pid: int) -> str:
@@ -61,19 +92,11 @@ def test_a_group_is_frozen_whole(victim) -> None:
 
 
 def test_a_killed_parent_thaws(victim) -> None:
-    code = (
-        "import os, sys; from latencykit.ctrlz.freeze import Freezer\n"
-        "f = Freezer([int(sys.argv[1])]); f.stop(60); print('frozen', flush=True)\n"
-        "sys.stdin.read()\n"
-    )
-    parent = subprocess.Popen(
-        [sys.executable, "-c", code, str(victim.pid)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    )
-    assert parent.stdout.readline() == b"frozen\n"
-    assert _state(victim.pid) == "T"
-    parent.kill()
-    assert _until(lambda: _state(victim.pid) != "T")
-    parent.communicate()
+    with _child(FREEZES, victim.pid) as parent:
+        _watchdogs(parent)
+        assert _state(victim.pid) == "T"
+        parent.kill()
+        assert _until(lambda: _state(victim.pid) != "T")
 
 
 @pytest.mark.slow
@@ -89,54 +112,35 @@ def test_a_killed_watchdog_is_reported_and_thaws(victim) -> None:
 
 @pytest.mark.slow
 def test_a_parent_and_a_watchdog_killed_together_thaw(victim) -> None:
-    code = (
-        "import os, sys; from latencykit.ctrlz.freeze import Freezer\n"
-        "f = Freezer([int(sys.argv[1])]); f.stop(60); print(f._watchdog.pid, flush=True)\n"
-        "sys.stdin.read()\n"
-    )
-    parent = subprocess.Popen(
-        [sys.executable, "-c", code, str(victim.pid)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    )
-    watchdog = int(parent.stdout.readline())
-    assert _state(victim.pid) == "T"
-    os.kill(parent.pid, signal.SIGSTOP)  # it cannot thaw when the watchdog dies
-    os.kill(watchdog, signal.SIGKILL)
-    parent.kill()
-    assert _until(lambda: _state(victim.pid) != "T")
-    parent.communicate()
+    with _child(FREEZES, victim.pid) as parent:
+        watchdog, *_ = _watchdogs(parent)
+        assert _state(victim.pid) == "T"
+        os.kill(parent.pid, signal.SIGSTOP)  # it cannot thaw when the watchdog dies
+        os.kill(watchdog, signal.SIGKILL)
+        parent.kill()
+        assert _until(lambda: _state(victim.pid) != "T")
 
 
 @pytest.mark.slow
 def test_the_next_command_thaws_what_is_frozen_when_all_watchdogs_are_killed(
     victim, tmp_path
 ) -> None:
-    code = (
-        "import os, sys; from latencykit.ctrlz.freeze import Freezer, tree\n"
-        "f = Freezer([int(sys.argv[1])]); f.stop(60); print(f.by_hand)\n"
-        "print(*tree([f._watchdog.pid]), flush=True); sys.stdin.read()\n"
-    )
     runtime = os.environ | {"XDG_RUNTIME_DIR": str(tmp_path)}
-    parent = subprocess.Popen(
-        [sys.executable, "-c", code, str(victim.pid)],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=runtime,
-    )  # fmt: skip
-    assert parent.stdout.readline().decode() == "\n"  # it is frozen already
-    watchdogs = [*map(int, parent.stdout.readline().split())]
-    assert len(watchdogs) == 2
-    command = [sys.executable, "-m", "latencykit", "--version"]
-    subprocess.run(command, env=runtime, check=True)
-    assert _state(victim.pid) == "T"  # of a test that is under way
-    for pid in watchdogs:
-        os.kill(pid, signal.SIGSTOP)
-    for pid in (parent.pid, *watchdogs):
-        os.kill(pid, signal.SIGKILL)
-    parent.communicate()
+    following = functools.partial(python, "-m", "latencykit", "--version", env=runtime)
+    with _child(FREEZES, victim.pid, env=runtime) as parent:
+        watchdogs = _watchdogs(parent)
+        assert len(watchdogs) == 2
+        following()
+        assert _state(victim.pid) == "T"  # of a test that is under way
+        for pid in watchdogs:
+            os.kill(pid, signal.SIGSTOP)
+        for pid in (parent.pid, *watchdogs):
+            os.kill(pid, signal.SIGKILL)
     assert _state(victim.pid) == "T"
-    done = subprocess.run(command, env=runtime, capture_output=True, text=True, check=True)
-    assert done.stderr == f"thawed what a killed test had left frozen: {victim.pid}\n"
+    assert following().stderr == f"thawed what a killed test had left frozen: {victim.pid}\n"
     assert _until(lambda: _state(victim.pid) != "T")
     assert not list(tmp_path.glob("*/*"))
-    assert not subprocess.run(command, env=runtime, capture_output=True, check=True).stderr
+    assert not following().stderr
 
 
 def test_what_was_stopped_before_stays_stopped(victim) -> None:
@@ -145,9 +149,7 @@ def test_what_was_stopped_before_stays_stopped(victim) -> None:
         "p = subprocess.Popen([sys.executable, '-c', 'input()'], stdin=subprocess.PIPE)\n"
         "print(p.pid, flush=True); p.wait()"
     )
-    with subprocess.Popen(
-        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as parent:
+    with _child(code) as parent:
         child = int(parent.stdout.readline())
         os.kill(child, signal.SIGSTOP)
         assert _until(lambda: _state(child) == "T")
@@ -156,7 +158,6 @@ def test_what_was_stopped_before_stays_stopped(victim) -> None:
             assert _state(parent.pid) == "T"
         assert _until(lambda: _state(parent.pid) != "T")
         assert _state(child) == "T"
-        parent.kill()
         os.kill(child, signal.SIGKILL)
     os.kill(victim.pid, signal.SIGSTOP)
     assert _until(lambda: _state(victim.pid) == "T")
@@ -170,14 +171,11 @@ def test_what_was_stopped_before_stays_stopped(victim) -> None:
 
 def test_a_thread_and_a_group_with_an_ancestor_are_refused() -> None:
     code = "import threading; threading.Thread(target=input).start(); print(flush=True)"
-    with subprocess.Popen(
-        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as process:
+    with _child(code) as process:
         process.stdout.readline()
         thread = max(int(task.name) for task in Path(f"/proc/{process.pid}/task").iterdir())
         with pytest.raises(InvalidArgumentError, match=f"a thread of process {process.pid}"):
             Freezer([thread])
-        process.communicate(b"\n")
     with pytest.raises(InvalidArgumentError, match="this program"):
         Freezer([-os.getpgid(os.getppid())])
 
@@ -210,11 +208,12 @@ def test_what_must_not_be_frozen_is_refused(victim) -> None:
     assert ancestors(os.getpid())[1] == os.getppid()
     victim.kill()
     victim.wait()
-    for pid, words in (
-        (os.getpid(), "this program"),
-        (os.getppid(), "this program"),
-        (victim.pid, "does not exist"),
-    ):
+    refused = {
+        os.getpid(): "this program",
+        os.getppid(): "this program",
+        victim.pid: "does not exist",
+    }
+    for pid, words in refused.items():
         with pytest.raises(InvalidArgumentError, match=words):
             Freezer([pid])
 
@@ -236,7 +235,7 @@ def test_windows_is_refused(monkeypatch) -> None:
 
 def test_descendants_are_frozen_with_their_parent() -> None:
     code = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'input()'])"
-    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE) as parent:
+    with _child(code) as parent:
         assert _until(lambda: len(tree([parent.pid])) == 2)
         child = tree([parent.pid])[1]
         with Freezer([parent.pid]) as freezer:
@@ -249,9 +248,8 @@ def test_descendants_are_frozen_with_their_parent() -> None:
 def test_a_container_is_paused(tmp_path, monkeypatch) -> None:
     log = tmp_path / "log"
     engine = tmp_path / "docker"
-    engine.write_text(
-        f'#!/bin/sh\necho "$@" >> {log}\n[ "$2" = web ] || {{ echo no such >&2; exit 1; }}\n'
-    )
+    script = f'echo "$@" >> {log}\n[ "$2" = web ] || {{ echo no such >&2; exit 1; }}\n'
+    engine.write_text(f"#!/bin/sh\n{script}")
     engine.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     target = ProcessTarget("web", "http://127.0.0.1:8080/")

@@ -24,9 +24,8 @@ def _judge(data, **known):
 
 def _printed(rows: dict[float | str, float], count: int = 4000, **known) -> lk.Histogram:
     """A report of percentiles in ms, of the maximum as 100 and of the mean by name."""
-    stats = {
-        name: rows.pop(key) * MS for key, name in ((100, "max"), ("mean", "mean")) if key in rows
-    }
+    named = {100: "max", "mean": "mean"}
+    stats = {name: rows.pop(key) * MS for key, name in named.items() if key in rows}
     values = [value * MS for value in rows.values()]
     return lk.Histogram.from_percentiles(list(rows), values, count, reported_stats=stats, **known)
 
@@ -62,9 +61,10 @@ def _samples(response: np.ndarray) -> lk.Samples:
     return lk.Samples(duration=response.astype(np.int64))
 
 
-def _schedule() -> np.ndarray:
+def _schedule(stall: FrozenSpan = STALL) -> np.ndarray:
     due = np.arange(4000) * 5 * MS
-    return np.where((due >= 7 * S) & (due < 13 * S), 13 * S - due, 1.3 * MS)
+    held = (due >= stall.start * S) & (due < stall.end * S)
+    return np.where(held, stall.end * S - due, 1.3 * MS)
 
 
 def test_samples_from_the_schedule_are_honest() -> None:
@@ -100,27 +100,21 @@ def test_one_slow_row_per_connection_omits() -> None:
 )
 def test_true_values_without_the_quick_ones_are_not_overcorrection(stall, kept) -> None:
     """A run that ends soon after the thaw cuts off what is due late, which waits for less long."""
-    due = np.arange(4000) * 5 * MS
-    response = np.where(
-        (due >= stall.start * S) & (due < stall.end * S), stall.end * S - due, 1.3 * MS
-    )
-    slowest = np.sort(response)[round((1 - kept) * 4000) :]
+    slowest = np.sort(_schedule(stall))[round((1 - kept) * 4000) :]
     truth = scheduled_truth(stall, 20.0, rate=200, base=1.3 * MS)
     samples = _samples(slowest)
     mean = lk.Summary({"mean": float(slowest.mean())}, count=slowest.size)
+    asked = truth, 1e9 * stall.seconds, stall.share_due(20.0)
     for report in (samples, samples.histogram(), mean):
         for sent in (None, kept, 1.0):
-            ruling = judge(
-                report, truth, 1e9 * stall.seconds, stall.share_due(20.0), base=1.3 * MS, sent=sent
-            )
+            ruling = judge(report, *asked, base=1.3 * MS, sent=sent)
             assert ruling.verdict != "overcorrects"
 
 
 def test_half_the_stall_is_neither() -> None:
     response = _schedule()
-    assert (
-        _judge(_samples(np.where(response > 2 * MS, response * 0.7, response))).verdict == "unknown"
-    )
+    response[response > 2 * MS] *= 0.7
+    assert _judge(_samples(response)).verdict == "unknown"
 
 
 def test_summaries_are_judged_by_what_they_hold() -> None:

@@ -108,11 +108,8 @@ def test_a_guarded_command_ends_with_its_guard(tmp_path) -> None:
 
 if __name__ == "__main__":  # python -m tests.ctrlz.test_signals 60 1
     for case in cases(int(sys.argv[1]), int(sys.argv[2])):
-        wrong = killed_at(*case[:3], *case[3])
-        print(
-            f"{case[0]:.2f} s {signal.Signals(case[1]).name} {case[2]} {case[3]}: {wrong or 'ok'}",
-            flush=True,
-        )
+        wrong, name = killed_at(*case[:3], *case[3]), signal.Signals(case[1]).name
+        print(f"{case[0]:.2f} s {name} {case[2]} {case[3]}: {wrong or 'ok'}", flush=True)
     print(f"{max(TOOK):.2f} s from the signal to the end of all processes, at most")
 
 
@@ -129,11 +126,9 @@ time.sleep(600)
 @pytest.mark.parametrize("how", ["end", "kill"])
 def test_a_command_that_forks_twice_is_ended(tmp_path: Path, how: str) -> None:
     note = tmp_path / "pid"
-    code = "import sys, time; from latencykit.ctrlz.guard import Guarded\n"
-    code += (
-        "g = Guarded(sys.argv[1:], None); time.sleep(600 if 'kill' == "
-        + repr(how)
-        + " else 2)\ng.end()"
+    code = (
+        "import sys, time; from latencykit.ctrlz.guard import Guarded\n"
+        f"g = Guarded(sys.argv[1:], None); time.sleep({600 if how == 'kill' else 2}); g.end()"
     )
     command = [sys.executable, "-c", code, sys.executable, "-c", DAEMON, str(note)]
     with subprocess.Popen(command) as parent:

@@ -200,20 +200,10 @@ def _verdicts(
     """With a server that counts its requests, and without."""
     duration = seconds / part
     stall, samples, truth = _world(mode, duration, seconds, rate)
-    data = FORMS[form](samples)
-    counted, uncounted = (
-        judge(
-            data,
-            truth,
-            seconds * S,
-            stall.share_due(duration),
-            base=BASE,
-            stretched="wrk" in mode,
-            sent=sent,
-        )
-        for sent in (min(1.0, len(samples) / truth.count), None)
-    )
-    return counted, uncounted
+    asked = FORMS[form](samples), truth, seconds * S, stall.share_due(duration)
+    known = {"base": BASE, "stretched": "wrk" in mode}
+    counted = judge(*asked, **known, sent=min(1.0, len(samples) / truth.count))
+    return counted, judge(*asked, **known)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -233,8 +223,7 @@ def test_every_part_of_the_run_is_seen(mode) -> None:
     """With 4 s frozen, 200 requests per second and a server that counts, verdicts are given."""
     right = MODES[mode][1]
     for form in ("samples", "buckets", "hey", "k6", "wrk"):
-        undecided = [
-            part for part in PARTS if _verdicts(mode, form, part, 4.0, 200.0)[0].verdict != right
-        ]
+        given = {part: _verdicts(mode, form, part, 4.0, 200.0)[0].verdict for part in PARTS}
+        undecided = [part for part, verdict in given.items() if verdict != right]
         decides = form == "samples" or right in ("omits", "loses")
         assert len(undecided) <= (0 if decides else 3), (form, undecided)

@@ -109,9 +109,8 @@ def test_a_tool_is_accused_only_where_the_schedule_holds(
 def test_what_the_report_says_of_itself_counts() -> None:
     assert _verdict(_report(*LOST, timeouts=8), _plan(**PID), **ALIEN)[0] == "loses"
     for before in (300.0, 700.0):
-        assert _verdict(_report(*OMITTING, loop="closed"), _plan(**FREE), before=before)[1] == (
-            "closed"
-        )
+        found = _verdict(_report(*OMITTING, loop="closed"), _plan(**FREE), before=before)
+        assert found[1] == "closed"
     verdict, _, why = _verdict(_report(*OMITTING, unit_from="assumed"))
     assert (verdict, "--unit" in why) == ("unknown", True)
 
@@ -155,13 +154,17 @@ def test_times_without_the_handshake_are_named() -> None:
             assert ("in the report" in why or "are missing" in why) is not named
 
 
+def _waits() -> np.ndarray:
+    """Of the requests of the schedule, as `SEEN` would have them."""
+    due = np.arange(2400) * 5 * MS
+    return np.where((due >= 4e9) & (due < 8e9), 8e9 - due, 1.2 * MS)
+
+
 def test_values_just_below_a_timeout_are_clipped() -> None:
     """Times measured by the tool's own timer end at, or shortly after, its timeout."""
-    rng = np.random.default_rng(2)
-    due = np.arange(2400) * 5 * MS
-    waits = np.where((due >= 4e9) & (due < 8e9), 8e9 - due, 1.2 * MS)
+    rng, waits = np.random.default_rng(2), _waits()
     for top in (0.5, 1.0):
-        late = np.minimum(waits, top * 1e9 + rng.exponential(0.02e9, due.size))
+        late = np.minimum(waits, top * 1e9 + rng.exponential(0.02e9, waits.size))
         exact = lk.Samples(duration=late.astype(np.int64))
         for report in (exact, exact.histogram(), _brief(late)):
             assert _verdict(report, requests=2400)[0] == "clips"
@@ -171,9 +174,7 @@ def test_values_just_below_a_timeout_are_clipped() -> None:
 
 def test_a_straggler_above_a_clip_does_not_hide_those_below_it() -> None:
     """The report lost no delayed request; a busy machine adds one late one."""
-    due = np.arange(2400) * 5 * MS
-    waits = np.where((due >= 4e9) & (due < 8e9), 8e9 - due, 1.2 * MS)
-    clipped = np.minimum(waits, 1.1e9)
+    clipped = np.minimum(_waits(), 1.1e9)
     clipped[0] = 1.7e9
     for report in (lk.Samples(duration=clipped.astype(np.int64)), _brief(clipped)):
         assert _verdict(report, requests=2400)[0] == "clips"
@@ -212,9 +213,8 @@ def test_what_the_tool_leaves_out_is_not_expected() -> None:
     """wrk2 calibrates for 10 s, and forgets what it measured meanwhile."""
     run = lk.Run(tool="wrk2", notes=(Note("the first 10 s are left out", "begin", 10.0),))
     long = replace(SEEN, stall=FrozenSpan(13.0, 17.0), elapsed=30.0, requests=6000)
-    response = scheduled_truth(FrozenSpan(3.0, 7.0), 20.0, rate=200.0, base=1.2 * MS).with_run(
-        notes=run.notes, tool="wrk2"
-    )
+    response = scheduled_truth(FrozenSpan(3.0, 7.0), 20.0, rate=200.0, base=1.2 * MS)
+    response = response.with_run(notes=run.notes, tool="wrk2")
     found = _judged(_plan(duration=30.0), long, ["wrk2"], response)
     assert (found.verdict, found.truth.run.duration) == ("honest", 20.0)
     short = _judged(_plan(), SEEN, ["wrk2"], _report(*LOST, notes=run.notes))

@@ -15,10 +15,12 @@ import numpy as np
 import pytest
 import scipy
 
-from latencykit import Samples, simulate
+from latencykit import simulate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from latencykit import Samples
 
 LIVE = Path(__file__).with_name("live_server.py")
 CLIENT = Path(__file__).with_name("open_client.py")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,13 +13,14 @@ from latencykit.cli.inputs import time_bins_of_all, totals_of_all
 from latencykit.cli.options import Inputs
 from latencykit.core.buckets import HdrBuckets
 from latencykit.core.histogram_log import blocks_of, interval_tags
+from latencykit.distributed import executors as engines
 from latencykit.hdr.write import encode
+from latencykit.io import files as places
 from latencykit.io.hlog import HlogWriter
 from latencykit.io.reading import Selection
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     import latencykit as lk
     from latencykit.core.histogram import Histogram
@@ -46,9 +49,8 @@ def make_log() -> Callable[..., Path]:
                 for tag in tags:
                     prefix = f"Tag={tag}," if tag else ""
                     payload = encode(layout, index, counts[index], highest=3_600_000_000_000)
-                    stream.write(
-                        f"{prefix}{number * 0.7:.3f},0.700,1.000,".encode() + payload + b"\n"
-                    )
+                    head = f"{prefix}{number * 0.7:.3f},0.700,1.000,"
+                    stream.write(head.encode() + payload + b"\n")
         return path
 
     return make
@@ -66,6 +68,21 @@ def logs(tmp_path_factory, make_log) -> list[str]:
     return [str(path) for path in paths]
 
 
+@pytest.fixture
+def timeless(logs, tmp_path) -> Path:
+    """The first of them, without its start."""
+    path = tmp_path / "timeless.hlog"
+    lines = Path(logs[0]).read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(line for line in lines if b"Time:" not in line))
+    return path
+
+
+@pytest.fixture
+def ranges(monkeypatch) -> None:
+    """Logs are read in ranges of 700 bytes."""
+    monkeypatch.setattr(engines, "split", lambda url, size: places.split(url, size, 700))
+
+
 def same(a: Histogram, b: Histogram) -> bool:
     """Whether two histograms are equal bit for bit, with what is known of their runs."""
     facts = ("start", "duration", "failed", "unit", "notes")
@@ -81,15 +98,10 @@ def rows_of(log: HistogramLog) -> Any:
     """All that a log holds, as plain values."""
     held = {}
     for block in blocks_of(log):
-        for row, low, high in zip(
-            block.rows.tolist(), block.indptr[:-1].tolist(), block.indptr[1:].tolist(), strict=True
-        ):
+        for row, (low, high) in zip(block.rows.tolist(), pairwise(block.indptr), strict=True):
             if low < high:  # a block may leave empty intervals out
-                held[row] = (
-                    repr(block.buckets),
-                    block.index[low:high].tolist(),
-                    block.counts[low:high].tolist(),
-                )
+                own = block.index[low:high].tolist(), block.counts[low:high].tolist()
+                held[row] = repr(block.buckets), *own
     return log.starts.tolist(), log.lengths.tolist(), interval_tags(log), sorted(held.items())
 
 

@@ -9,8 +9,6 @@ import os
 import re
 import signal
 import socketserver
-import subprocess
-import sys
 import textwrap
 import threading
 import time
@@ -28,7 +26,7 @@ from latencykit.errors import InvalidArgumentError, LatencyKitError
 from latencykit.io import files as places
 from latencykit.io import parts
 from latencykit.io.reading import Selection
-from tests.conftest import DATA, needs_package
+from tests.conftest import RAW, needs_package, python
 from tests.distributed.conftest import bins_of, rows_of, same, total_of
 
 pytestmark = [
@@ -87,8 +85,8 @@ def test_time_bins(client, logs):
     assert rows_of(bins_of(logs, 2.0, dask=address)) == rows_of(bins_of(logs, 2.0))
 
 
-def test_ranges_of_a_log(client, logs, monkeypatch):
-    monkeypatch.setattr(engines, "split", lambda url, size: places.split(url, size, 700))
+@pytest.mark.usefixtures("ranges")
+def test_ranges_of_a_log(client, logs):
     assert len(engines.tasks_of(logs[:2], divide=True)[0].places) > 2
     assert same(total_of(logs[:2], dask=client.scheduler.address), total_of(logs[:2]))
 
@@ -105,21 +103,11 @@ def test_an_unreadable_file_is_named_and_others_go_on(client, logs, tmp_path, ca
 
 def test_only_small_results_travel(client, logs):
     """One histogram comes back from eighteen files."""
-    read = functools.partial(
-        parts.read_part,
-        selection=Selection(),
-        ask=totals_of,
-        key="tag",
-    )
+    read = functools.partial(parts.read_part, selection=Selection(), ask=totals_of, key="tag")
     jobs = [Task((places.FileRange(path),)) for path in logs[:6] * 3]
     seen = []
-    answer = read_total(
-        client.get_executor(pure=False, retries=2),
-        read,
-        jobs,
-        lambda done, of: seen.append((done, of)),
-        lenient=False,
-    )
+    executor = client.get_executor(pure=False, retries=2)
+    answer = read_total(executor, read, jobs, lambda *done: seen.append(done), lenient=False)
     assert seen == [(18, 18)]
     assert [len(totals.parts) for _, totals in answer.series] == [1]
     assert sum(totals.intervals for _, totals in answer.series) == 18 * 24
@@ -153,16 +141,12 @@ def test_another_server_answers(monkeypatch):
 )
 def test_summary_prints_the_same(client, logs, say, words):
     shown = ("summary", *logs[:5], *words, "--format", "json")
-    assert (
-        say(*shown, "--dask", client.scheduler.address)
-        == say(*shown, "--jobs", 1)
-        == say(*shown, "--jobs", 4)
-    )
+    there = say(*shown, "--dask", client.scheduler.address)
+    assert there == say(*shown, "--jobs", 1) == say(*shown, "--jobs", 4)
 
 
 def test_diagnose_says_and_draws_the_same(client, say, tmp_path):
-    log = DATA / "hlog/hdrhistogram-java-ctrlz-a/uncorrected.hlog"
-    shown = ("diagnose", log, "--rate", 500, "--format", "json")
+    shown = ("diagnose", RAW, "--rate", 500, "--format", "json")
     there = ("--dask", client.scheduler.address)
     assert say(*shown, *there) == say(*shown)
     for how, out in (((), "here.png"), (there, "there.png")):
@@ -175,23 +159,17 @@ def test_standard_input_does_not_reach_a_cluster(client, say):
 
 
 def test_merge_and_chart_write_the_same(client, logs, say, tmp_path):
-    address = client.scheduler.address
-    for name, words in (
-        ("a", []),
-        ("b", ["--interval", "2s"]),
-        ("c", ["--tag-by-file", "--interval", "2s"]),
+    bins = ["--interval", "2s"]
+    for suffix, words in (
+        ("hlog", ["merge", *logs[:4]]),
+        ("hlog", ["merge", *logs[:4], *bins]),
+        ("hlog", ["merge", *logs[:4], "--tag-by-file", *bins]),
+        ("svg", ["chart", *logs[:2], "--kind", "timeline"]),
     ):
-        for where, how in (("here", []), ("there", ["--dask", address])):
-            assert (
-                say("merge", *logs[:4], *words, "-o", tmp_path / f"{name}-{where}.hlog", *how)[0]
-                == 0
-            )
-        assert (tmp_path / f"{name}-here.hlog").read_bytes() == (
-            tmp_path / f"{name}-there.hlog"
-        ).read_bytes()
-    for how, out in (([], "here.svg"), (["--dask", address], "there.svg")):
-        assert say("chart", *logs[:2], "--kind", "timeline", "-o", tmp_path / out, *how)[0] == 0
-    assert (tmp_path / "here.svg").read_bytes() == (tmp_path / "there.svg").read_bytes()
+        here, there = (tmp_path / f"{where}.{suffix}" for where in ("here", "there"))
+        assert say(*words, "-o", here)[0] == 0
+        assert say(*words, "-o", there, "--dask", client.scheduler.address)[0] == 0
+        assert here.read_bytes() == there.read_bytes()
 
 
 @pytest.mark.parametrize("interval", [[], ["--interval", "2s"]])
@@ -199,48 +177,24 @@ def test_large_files_are_summed_where_they_are_read(client, logs, say, monkeypat
     words = ("summary", *logs, "--merge", *interval, "--format", "json")
     together = json.loads(say(*words)[1])["series"][0]
     monkeypatch.setattr(spread, "TOGETHER", 0)
-    apart = [
+    apart, there = (
         json.loads(say(*words, *how)[1])["series"][0]
         for how in ([], ["--dask", client.scheduler.address])
-    ]
-    assert apart[0] == apart[1]
-    assert [row["value"] for row in apart[0]["percentiles"]] == [
-        row["value"] for row in together["percentiles"]
-    ]
-    for key in (
-        "name",
-        "rung",
-        "count",
-        "min",
-        "max",
-        "mean",
-        "std",
-        "start",
-        "duration",
-        "tags",
-        "intervals",
-    ):
-        assert apart[0].get(key) == together.get(key), key
+    )
+    assert apart == there
+    values = [[row["value"] for row in one["percentiles"]] for one in (apart, together)]
+    assert values[0] == values[1]
+    shown = ("name", "rung", "count", "min", "max", "mean", "std", "start", "duration", "tags")
+    for key in (*shown, "intervals"):
+        assert apart.get(key) == together.get(key), key
 
 
 def test_the_documented_example_runs(tmp_path):
-    text = re.search(
-        r"::\n\n(    import latencykit as lk.*?)\n\nFor a real cluster",
-        distributed.__doc__ or "",
-        re.DOTALL,
-    )
+    example = r"(?s)::\n\n(    import latencykit as lk.*?)\n\nFor a real cluster"
+    text = re.search(example, distributed.__doc__ or "")
     script = tmp_path / "example.py"
     script.write_text(textwrap.dedent(text[1]))
     root = Path(__file__).parents[2]
     env = dict(os.environ, PYTHONPATH=str(root))
-    done = subprocess.run(
-        [sys.executable, script],
-        cwd=root,
-        env=env,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stderr
+    done = python(script, cwd=root, env=env, timeout=120)
     assert done.stdout.startswith("Histogram("), done.stdout

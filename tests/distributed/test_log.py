@@ -18,11 +18,10 @@ from latencykit.errors import (
     InvalidArgumentError,
 )
 from latencykit.io import files as places
-from tests.conftest import DATA
+from tests.conftest import DATA, RAW
 from tests.distributed.conftest import bins_of, rows_of, same, total_of
 
 HGRM = next(DATA.rglob("*.hgrm"))
-CTRLZ = DATA / "hlog/hdrhistogram-java-ctrlz-a/uncorrected.hlog"
 
 
 def merged(paths: list[str]) -> lk.HistogramLog:
@@ -44,20 +43,17 @@ def test_sums_equal_those_of_one_merged_log(logs):
 @pytest.mark.slow
 def test_the_order_of_the_files_does_not_matter(logs):
     a, b = total_of(logs), total_of(logs[::-1])
-    assert (a.index.tolist(), a.counts.tolist(), a.run.duration) == (
-        b.index.tolist(),
-        b.counts.tolist(),
-        b.run.duration,
-    )
+    for one, two in ((a.index, b.index), (a.counts, b.counts)):
+        assert one.tolist() == two.tolist()
+    assert a.run.duration == b.run.duration
     assert rows_of(bins_of(logs, 3.0)) == rows_of(bins_of(logs[::-1], 3.0))
 
 
 def test_answers_add_up_alike_in_any_grouping(logs):
     totals = [totals_of(lk.read(path)) for path in logs]
     flat = Totals.sum(totals)
-    nested = Totals.sum(
-        [Totals.sum(totals[:3]), Totals.sum([Totals.sum(totals[3:5]), *totals[5:]])]
-    )
+    late = Totals.sum([Totals.sum(totals[3:5]), *totals[5:]])
+    nested = Totals.sum([Totals.sum(totals[:3]), late])
     assert same(flat.histogram, nested.histogram)
     bins = [BinnedLog.of(lk.read(path), 2.0, 1_700_000_000.0) for path in logs]
     nested_bins = BinnedLog.sum([BinnedLog.sum(bins[:5]), BinnedLog.sum(bins[5:])])
@@ -65,9 +61,9 @@ def test_answers_add_up_alike_in_any_grouping(logs):
 
 
 @pytest.mark.slow
-def test_a_large_log_is_read_in_ranges_of_lines(logs, monkeypatch):
+def test_a_large_log_is_read_in_ranges_of_lines(logs, request):
     whole, bins = total_of(logs), bins_of(logs, 2.0)
-    monkeypatch.setattr(engines, "split", lambda url, size: places.split(url, size, 700))
+    request.getfixturevalue("ranges")
     assert min(len(task.places) for task in engines.tasks_of(logs, divide=True)) > 5
     assert same(total_of(logs), whole)
     assert rows_of(bins_of(logs, 2.0)) == rows_of(bins)
@@ -80,39 +76,30 @@ def test_every_line_belongs_to_one_range(logs, step):
     sources = [places.source_of(part) for part in parts]
     header = path.read_bytes()[: parts[0].header]
     assert header.splitlines()[-1].startswith(b'"')
-    assert (
-        header + b"".join(source.open().read()[len(header) :] for source in sources)
-        == path.read_bytes()
-    )
+    lines = b"".join(source.open().read()[len(header) :] for source in sources)
+    assert header + lines == path.read_bytes()
 
 
-def test_a_log_that_sets_its_clock_anew_is_read_whole(make_log, tmp_path, monkeypatch):
-    monkeypatch.setattr(engines, "split", lambda url, size: places.split(url, size, 700))
-    one, two = (
-        make_log(tmp_path / "a.hlog", 1),
-        make_log(tmp_path / "b.hlog", 2, start=1_700_000_100.0),
-    )
+@pytest.mark.usefixtures("ranges")
+def test_a_log_that_sets_its_clock_anew_is_read_whole(make_log, tmp_path):
+    one = make_log(tmp_path / "a.hlog", 1)
+    two = make_log(tmp_path / "b.hlog", 2, start=1_700_000_100.0)
     both = tmp_path / "both.hlog"
     both.write_bytes(one.read_bytes() + two.read_bytes())
     assert len(engines.tasks_of([str(both)], divide=True)[0].places) > 10
     assert rows_of(bins_of([both], 1.0)) == rows_of(lk.read(both).resample(1))
 
 
-def test_what_is_compressed_or_small_or_knows_no_start_is_not_cut(logs, tmp_path):
+def test_what_is_compressed_or_small_or_knows_no_start_is_not_cut(logs, timeless, tmp_path):
     packed = tmp_path / "a.hlog.gz"
     packed.write_bytes(gzip.compress(Path(logs[0]).read_bytes() * 3))
-    timeless = tmp_path / "timeless.hlog"
-    timeless.write_bytes(
-        b"".join(
-            line for line in Path(logs[0]).read_bytes().splitlines(True) if b"Time:" not in line
-        )
-    )
     for path in (packed, timeless):
         assert len(places.split(str(path), path.stat().st_size, 100)) == 1
     assert len(places.split(logs[0], Path(logs[0]).stat().st_size)) == 1
 
 
-def test_corruption_in_a_range_names_the_line_of_the_file(logs, tmp_path, monkeypatch):
+@pytest.mark.usefixtures("ranges")
+def test_corruption_in_a_range_names_the_line_of_the_file(logs, tmp_path):
     lines = Path(logs[0]).read_bytes().splitlines(True)
     number = len(lines) - 3
     lines[number - 1] = b"1.0,1.0,1.0,HISTrubbish\n"
@@ -120,7 +107,6 @@ def test_corruption_in_a_range_names_the_line_of_the_file(logs, tmp_path, monkey
     bad.write_bytes(b"".join(lines))
     with pytest.raises(CorruptInputError) as alone:
         lk.read(bad)
-    monkeypatch.setattr(engines, "split", lambda url, size: places.split(url, size, 700))
     with pytest.raises(CorruptInputError, match=f"bad.hlog:{number}: ") as ranged:
         total_of([logs[1], str(bad)])
     assert ranged.value.line == alone.value.line == number
@@ -134,9 +120,8 @@ def test_unreadable_files_are_named_and_left_out_when_that_is_allowed(logs, tmp_
         with pytest.raises(lk.LatencyKitError, match=words):
             total_of([logs[0], path, logs[1]])
     capsys.readouterr()
-    assert same(
-        total_of([logs[0], str(bad), gone, logs[1]], lenient=True), merged(logs[:2]).histogram()
-    )
+    left = total_of([logs[0], str(bad), gone, logs[1]], lenient=True)
+    assert same(left, merged(logs[:2]).histogram())
     reports = capsys.readouterr().err.splitlines()
     for name in ("bad.hlog", "gone.hlog"):
         assert [report for report in reports if "left out" in report and name in report]
@@ -151,7 +136,7 @@ def test_processes_give_the_same_as_one(logs, monkeypatch):
 
 
 def test_other_data_types_add_up_too_but_know_no_time():
-    assert total_of([CTRLZ, CTRLZ]).count == 2 * 6852
+    assert total_of([RAW, RAW]).count == 2 * 6852
     h, samples = lk.Histogram.of([1, 2]), Samples(start=[0, 10**9], duration=[5, 6])
     assert Totals.sum([totals_of(h), totals_of(samples)]).histogram.count == 4
     assert BinnedLog.of(samples, 1.0).log.histogram().count == 2
@@ -159,13 +144,7 @@ def test_other_data_types_add_up_too_but_know_no_time():
         BinnedLog.of(h, 1.0)
 
 
-def test_files_without_a_clock_are_not_laid_beside_those_with_one(logs, tmp_path):
-    timeless = tmp_path / "timeless.hlog"
-    timeless.write_bytes(
-        b"".join(
-            line for line in Path(logs[0]).read_bytes().splitlines(True) if b"Time:" not in line
-        )
-    )
+def test_files_without_a_clock_are_not_laid_beside_those_with_one(logs, timeless):
     both = [logs[0], str(timeless)]
     total = total_of(both)
     assert total.count == 2 * lk.read(logs[0]).histogram().count

@@ -9,7 +9,6 @@ import random
 import re
 import socket
 import tempfile
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from threading import Event
 
@@ -20,7 +19,7 @@ from latencykit._limits import limits
 from latencykit.errors import LatencyKitError
 from latencykit.io import files as places
 from tests.conftest import needs_package
-from tests.servers import served
+from tests.servers import Replies, served
 
 pytestmark = [pytest.mark.slow, needs_package("aiohttp", "cluster")]
 
@@ -34,15 +33,12 @@ ASKED: list[str] = []
 GONE = Event()
 
 
-class UntrustedServer(BaseHTTPRequestHandler):
+class UntrustedServer(Replies):
     """Serves what the path asks for: a status, a body, and the length that it lies about."""
 
     protocol_version = "HTTP/1.1"
 
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
-
-    def do_GET(self) -> None:
+    def answer(self) -> None:
         kind = self.path.partition("?")[0].rpartition("/")[2]
         ASKED.append(f"{self.command} {kind}")
         if kind in ("silent", "drip", "stops", "reset"):
@@ -55,12 +51,7 @@ class UntrustedServer(BaseHTTPRequestHandler):
         status, body, headers = ANSWERS.get(kind, (404, b"", {}))
         if kind == "wrong-range.hlog" and "Range" in self.headers:
             status, body, headers = 206, body[:100], {"Content-Range": f"bytes 5-104/{len(body)}"}
-        self.send_response(status)
-        for name, value in ({"Content-Length": str(len(body))} | headers).items():
-            self.send_header(name, value)
-        self.end_headers()
-        if self.command == "GET":
-            self.wfile.write(body)
+        self.reply(status, body, headers)
         self.close_connection = "Content-Length" in headers or "Transfer-Encoding" in headers
 
     def _trouble(self, kind: str) -> None:
@@ -68,25 +59,17 @@ class UntrustedServer(BaseHTTPRequestHandler):
         self.close_connection = True
         if kind == "silent":
             GONE.wait()  # until the tests end: a client that does not give up waits as long
-        elif self.command == "HEAD":
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(LOG)))
-            self.end_headers()
-        elif kind in ("drip", "stops"):
-            self.wfile.write(
-                b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(LOG) + LOG[:2000]
-            )
+            return
+        self.reply(200, LOG[:2000], {"Content-Length": str(len(LOG))})
+        if self.command == "HEAD":
+            return
+        if kind in ("drip", "stops"):
             while not GONE.wait(0.05 if kind == "drip" else None) and kind == "drip":
                 self.wfile.write(b"#")
         else:
-            self.wfile.write(
-                b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(LOG) + LOG[:2000]
-            )
             self.wfile.flush()
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
             self.connection.close()
-
-    do_HEAD = do_GET  # noqa: N815 - the server's name for it
 
 
 ANSWERS: dict[str, tuple[int, bytes, dict[str, str]]] = {
@@ -151,10 +134,8 @@ def test_what_a_server_gives_whole_is_read(name, host, run, spool):
     "name", ["gone.hlog", "noise", "nothing", *sorted(set(ANSWERS) - {*GOOD, *NOTED})]
 )
 def test_what_goes_wrong_is_one_line(name, host, run, spool):
-    status, out, err = run(
-        "-q", "summary", "--unit", "ns", f"http://me:secret@{host}/{name}?token=pwd-0451&a=%1b[31m"
-    )
-    assert (status, out, err.count("\n")) == (2, "", 1)
+    url = f"http://me:secret@{host}/{name}?token=pwd-0451&a=%1b[31m"
+    err = run.refused("-q", "summary", "--unit", "ns", url)
     assert re.match(rf"latencykit: http://{host}/{re.escape(name)}(:\d+)?: ", err), err
     assert not re.search(r"secret|pwd-0451|\x1b", err)
     assert left_in(spool) == []
@@ -174,10 +155,8 @@ def test_what_goes_wrong_is_one_line(name, host, run, spool):
     ],
 )
 def test_a_server_that_is_silent_or_slow_is_given_up(name, limit, says, host, run, spool):
-    status, out, err = run(
-        "-q", "summary", "--unit", "ns", "--limit", limit, f"http://{host}/{name}?token=pwd-0451"
-    )
-    assert (status, out, err.count("\n")) == (2, "", 1)
+    url = f"http://{host}/{name}?token=pwd-0451"
+    err = run.refused("-q", "summary", "--unit", "ns", "--limit", limit, url)
     assert re.match(rf"latencykit: http://{host}/{name}: {says}", err), err
     assert left_in(spool) == []
 
@@ -196,8 +175,7 @@ def test_limits_of_servers_are_taken_from_a_program_and_from_the_environment(
     ("name", "says"), [("reset", "hung up|ended before"), ("busy.hlog", "503")]
 )
 def test_a_server_that_hangs_up_or_fails_is_asked_once(name, says, host, run, spool):
-    status, _, err = run("-q", "summary", "--unit", "ns", f"http://{host}/{name}")
-    assert (status, err.count("\n")) == (2, 1)
+    err = run.refused("-q", "summary", "--unit", "ns", f"http://{host}/{name}")
     assert re.search(says, err)
     assert ASKED.count(f"GET {name}") <= 2  # for its size, and for what it holds
 
@@ -207,8 +185,7 @@ def test_a_server_that_hangs_up_or_fails_is_asked_once(name, says, host, run, sp
     ["answer=0", "answer=-1", "fetch=nan", "fetch=1KiB", "fetch=soon"],
 )
 def test_a_limit_of_servers_that_is_none_is_refused(given, run):
-    status, _, err = run("summary", "--limit", given, "x.hlog")
-    assert (status, err.count("\n")) == (2, 1)
+    err = run.refused("summary", "--limit", given, "x.hlog")
     assert f"is not a valid size of the limit {given.split('=')[0]}" in err
 
 
@@ -220,8 +197,7 @@ def test_a_limit_of_servers_that_is_none_is_refused(given, run):
     ],
 )  # fmt: skip
 def test_an_address_of_nothing_is_one_line(url, run, spool):
-    status, out, err = run("-q", "summary", url)
-    assert (status, out, err.count("\n")) == (2, "", 1)
+    err = run.refused("-q", "summary", url)
     assert "\x1b" not in err
     assert left_in(spool) == []
 
@@ -311,7 +287,7 @@ def test_secrets_are_known_by_their_place(text, shown):
 class Fickle(UntrustedServer):
     """Serves a log, or one fault of several, at random."""
 
-    def do_GET(self) -> None:
+    def answer(self) -> None:
         server, log = self.server, LOG
         kind = server.rng.choice(server.faults)
         self.close_connection = True
@@ -328,14 +304,7 @@ class Fickle(UntrustedServer):
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
             self.connection.close()
         else:
-            self.send_response(status)
-            for name, value in {**headers, "Content-Length": str(length)}.items():
-                self.send_header(name, value)
-            self.end_headers()
-            if self.command == "GET":
-                self.wfile.write(body)
-
-    do_HEAD = do_GET  # noqa: N815 - the server's name for it
+            self.reply(status, body, {**headers, "Content-Length": str(length)})
 
 
 @pytest.fixture(scope="module")
@@ -366,7 +335,6 @@ def test_a_server_that_fails_at_random_under_200_files(words, fickle, run, spool
     count = sum(one["count"] for one in json.loads(out)["series"])
     assert count == (200 - len(lost)) * lk.read(DATA / "jhiccup-v2.hlog").count
     assert not re.search(r"secret|pwd-0451|Traceback|\wError", err)
-    status, out, err = run("-q", "summary", *LIMITS, *words, *urls)
-    assert (status, out, err.count("\n")) == (2, "", 1)
+    err = run.refused("-q", "summary", *LIMITS, *words, *urls)
     assert re.match(known.replace("left out", "latencykit"), err), err
     assert left_in(spool) == []

@@ -59,11 +59,10 @@ def samples() -> list[tuple[str, str, bytes]]:
         if path.is_file():
             found.append(path)
     found += sorted((_ROOT / "tests/data/hlog").glob("*/*.hlog"))
-    found += sorted(
-        path for path in (_ROOT / "data").rglob("*") if path.suffix in (".hlog", ".csv", ".txt")
-    )
+    own = (path for path in (_ROOT / "data").rglob("*") if path.suffix in (".hlog", ".csv", ".txt"))
     return [
-        (str(path.relative_to(_ROOT)), path.suffix, _begin(path.read_bytes())) for path in found
+        (str(path.relative_to(_ROOT)), path.suffix, _begin(path.read_bytes()))
+        for path in [*found, *sorted(own)]
     ]
 
 
@@ -107,48 +106,31 @@ def _flipped(chance: random.Random, data: bytes) -> bytes:
 
 def _overwritten(chance: random.Random, data: bytes) -> bytes:
     at = chance.randrange(len(data) + 1)
-    return (
-        data[:at]
-        + bytes(chance.randrange(256) for _ in range(chance.randrange(1, 5)))
-        + data[at + chance.randrange(5) :]
-    )
+    new = bytes(chance.randrange(256) for _ in range(chance.randrange(1, 5)))
+    return data[:at] + new + data[at + chance.randrange(5) :]
 
 
 def _truncated(chance: random.Random, data: bytes) -> bytes:
-    return (
-        data[: chance.randrange(len(data) + 1)]
-        if chance.random() < 0.8
-        else data[chance.randrange(len(data) + 1) :]
-    )
+    front = chance.random() < 0.8
+    at = chance.randrange(len(data) + 1)
+    return data[:at] if front else data[at:]
 
 
 def _numbered(chance: random.Random, data: bytes) -> bytes:
     """One number, or all of one line, replaced by an extreme or by itself changed."""
     hits = list(_NUMBER.finditer(data))
-    for hit in sorted(
-        chance.sample(hits, min(len(hits), chance.choice((1, 1, 2, 5)))),
-        key=lambda one: -one.start(),
-    ):
-        new = chance.choice(
-            (
-                *EXTREMES,
-                b"-" + hit[0],
-                hit[0] + b"0" * chance.randrange(12),
-                hit[0] + hit[0],
-                hit[0][:-1],
-            )
-        )
+    chosen = chance.sample(hits, min(len(hits), chance.choice((1, 1, 2, 5))))
+    for hit in sorted(chosen, key=lambda one: -one.start()):
+        own, zeros = hit[0], b"0" * chance.randrange(12)
+        new = chance.choice((*EXTREMES, b"-" + own, own + zeros, own + own, own[:-1]))
         data = data[: hit.start()] + new + data[hit.end() :]
     return data
 
 
 def _crlf(chance: random.Random, data: bytes) -> bytes:
     way = chance.choice((b"\r\n", b"\r", b"\r\r\n", b"\n\r\n", b"\r\n\r\n"))
-    return (
-        data.replace(b"\n", way)
-        if chance.random() < 0.8
-        else data.replace(b"\n", way, chance.randrange(1, 9))
-    )
+    some = -1 if chance.random() < 0.8 else chance.randrange(1, 9)
+    return data.replace(b"\n", way, some)
 
 
 def _marked(chance: random.Random, data: bytes) -> bytes:
@@ -271,16 +253,9 @@ def _cell(chance: random.Random, data: bytes) -> bytes:
     if not words:
         return data
     hit = chance.choice(words)
-    new = chance.choice(
-        (
-            *EXTREMES,
-            b'"' + hit[0],
-            b'"' + hit[0] + b'"',
-            hit[0] * 2,
-            hit[0].upper(),
-            b"\xff" + hit[0],
-        )
-    )
+    own = hit[0]
+    changed = (b'"' + own, b'"' + own + b'"', own * 2, own.upper(), b"\xff" + own)
+    new = chance.choice((*EXTREMES, *changed))
     return data[: hit.start()] + new + data[hit.end() :]
 
 
@@ -301,14 +276,9 @@ def _record(chance: random.Random, data: bytes) -> bytes:
         if not isinstance(record, (dict, list)) or not record:
             continue
         _changed(chance, record)
-        new = (
-            json.dumps(record, indent=chance.choice((None, 1))).encode()
-            if begin is None
-            else json.dumps(record).encode()
-        )
         if begin is None:
-            return new
-        lines[begin] = new
+            return json.dumps(record, indent=chance.choice((None, 1))).encode()
+        lines[begin] = json.dumps(record).encode()
         return b"\n".join(lines)
     return data
 
@@ -320,18 +290,16 @@ def _changed(chance: random.Random, record: Any) -> None:
         inner = waiting.pop()
         keys = list(inner) if isinstance(inner, dict) else range(min(len(inner), 50))
         places += [(inner, key) for key in keys]
-        waiting += [
-            inner[key] for key in keys if isinstance(inner[key], (dict, list)) and inner[key]
-        ]
+        values = (inner[key] for key in keys)
+        waiting += [value for value in values if value and isinstance(value, (dict, list))]
     for inner, key in chance.sample(places, min(len(places), chance.choice((1, 1, 2)))):
         how = chance.randrange(5)
         try:
             if how == 0:
                 del inner[key]
             elif how == 1 and isinstance(inner, dict):
-                inner[
-                    chance.choice((f"{key}x", "", str(key).upper(), chance.choice(list(inner))))
-                ] = inner.pop(key)
+                value, other = inner.pop(key), chance.choice(list(inner))
+                inner[chance.choice((f"{key}x", "", str(key).upper(), other))] = value
             elif how == 2 and isinstance(inner, list):
                 inner.insert(key, inner[key])
             else:
@@ -391,9 +359,8 @@ def library(path: Path, number: int) -> None:
 
 
 def _laws(series: Any) -> None:
-    assert all(note.isprintable() or "\n" not in note for note in series.run.notes), (
-        series.run.notes
-    )
+    notes = series.run.notes
+    assert all(note.isprintable() or "\n" not in note for note in notes), notes
     if isinstance(series, Summary):
         key_statistics(series)
         values = [value for _, value in sorted(series.reported_percentiles.items())]
@@ -416,12 +383,9 @@ def _laws(series: Any) -> None:
     assert summary.count == histogram.requests
     # The last percentile of a list without a maximum may lie below the mean.
     open_end = "mean" in histogram.reported_stats and "max" not in histogram.reported_stats
-    _ordered(
-        np.asarray(histogram.percentile(_PERCENTILES)).tolist(),
-        histogram.min,
-        None if contradiction(series) or open_end else histogram.mean,  # of a contradiction, a note
-        histogram.max,
-    )
+    mean = None if contradiction(series) or open_end else histogram.mean  # else a note says so
+    values = np.asarray(histogram.percentile(_PERCENTILES)).tolist()
+    _ordered(values, histogram.min, mean, histogram.max)
     if isinstance(series, HistogramLog):
         total = histogram.count + histogram.censored
         assert interval_series(series, [99]).count.sum() == total
@@ -448,17 +412,8 @@ def command_line(path: Path, number: int) -> None:
     status: Any = 0
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
-            cli.main(
-                [
-                    "-q",
-                    command,
-                    *options,
-                    *files,
-                    *(("--unit", "ms") if number % 7 == 0 else ()),
-                    "--jobs",
-                    "1",
-                ]
-            )
+            unit = ("--unit", "ms") if number % 7 == 0 else ()
+            cli.main(["-q", command, *options, *files, *unit, "--jobs", "1"])
         except SystemExit as ended:
             status = ended.code or 0
     said = err.getvalue()

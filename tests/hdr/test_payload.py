@@ -21,9 +21,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from latencykit import hdr as codec
+from latencykit import read
 from latencykit._limits import Limits
 from latencykit.core.buckets import HdrBuckets
+from latencykit.core.histogram_log import interval_series
 from latencykit.errors import (
+    CorruptInputError,
     InputTooLargeError,
     InvalidArgumentError,
     LatencyKitError,
@@ -31,8 +34,16 @@ from latencykit.errors import (
     RowError,
 )
 from latencykit.hdr import payload as rows
-from latencykit.hdr.payload import Payload, counts_length, decode_rows, open_payload, open_payloads
+from latencykit.hdr.payload import (
+    Payload,
+    Payloads,
+    counts_length,
+    decode_rows,
+    open_payload,
+    open_payloads,
+)
 from latencykit.hdr.write import encode
+from latencykit.io.hlog import HlogWriter, blocks_of_payloads
 
 GOLDENS = [
     json.loads(line)
@@ -107,6 +118,10 @@ def envelope(stream: bytes, cookie: int = 0x1C849314, length: int | None = None)
 
 def squeezed(raw: bytes, cookie: int = 0x1C849314) -> bytes:
     return envelope(zlib.compress(raw), cookie)
+
+
+def boxed(body: bytes = b"\x02", **fields: float) -> bytes:
+    return squeezed(plain(body, **fields))
 
 
 def doubled(
@@ -400,7 +415,7 @@ def test_other_ways_to_write_version_2(cookie, opened):
 
 def test_the_normalizing_offset_changes_nothing(opened):
     for offset in (0, 1, -3, 1 << 20):
-        payload = opened(text(squeezed(plain(b"\x09\x04", offset=offset))))
+        payload = opened(text(boxed(b"\x09\x04", offset=offset)))
         assert pairs(payload) == [(5, 2)]
 
 
@@ -451,130 +466,92 @@ STREAM = zlib.compress(GOOD)
 FLIPPED = bytearray(STREAM)
 FLIPPED[len(STREAM) // 2] ^= 0x55
 
+WHOLE = text(envelope(STREAM))
 UNOPENABLE = {
     "empty": (b"", "0 bytes, too few"),
-    "short": (text(b"\x1c\x84\x93\x14"), "4 bytes, too few"),
-    "blank inside": (
-        text(envelope(STREAM))[:20] + b" " + text(envelope(STREAM))[20:],
-        "base64 is corrupt",
-    ),
-    "line break inside": (
-        text(envelope(STREAM))[:20] + b"\n" + text(envelope(STREAM))[20:],
-        "base64 is corrupt",
-    ),
-    "foreign character": (
-        text(envelope(STREAM))[:20] + b"-" + text(envelope(STREAM))[21:],
-        "base64 is corrupt",
-    ),
-    "byte above ASCII": (
-        text(envelope(STREAM))[:20] + b"\xff" + text(envelope(STREAM))[21:],
-        "base64 is corrupt",
-    ),
-    "padding lost": (
-        b"HISTFAAAACV42pNpmSzMwMDAwgABzFCaEYh5f7hHMNh/gAicX8bIBABjHQW",
-        "base64 is corrupt",
-    ),
-    "glued": (
-        text(envelope(STREAM + b"x"))[:-1] + b"=" + text(envelope(STREAM)),
-        "base64 is corrupt",
-    ),
-    "glued without padding": (text(envelope(STREAM[:-4])) + text(envelope(STREAM)), "announces"),
+    "short": (b"\x1c\x84\x93\x14", "4 bytes, too few"),
     "announces too much": (
-        text(envelope(STREAM, length=len(STREAM) + 1)),
-        r"announces \d+ compressed bytes; \d+ follow",
+        envelope(STREAM, length=99),
+        r"announces 99 compressed bytes; \d+ follow",
     ),
-    "announces too little": (text(envelope(STREAM, length=3)), "announces 3 compressed bytes"),
-    "announces a negative length": (
-        text(envelope(STREAM, length=-1)),
-        "announces -1 compressed bytes",
-    ),
-    "unknown cookie": (text(envelope(STREAM, cookie=0xDEADBEEF)), "0xdeadbeef"),
-    "unknown cookie inside": (text(squeezed(plain(b"\x02", cookie=0x12345678))), "0x12345678"),
-    "compressed twice": (text(squeezed(envelope(STREAM))), "0x1c849314"),
-    "stream corrupt": (text(envelope(bytes(FLIPPED))), "compressed data is corrupt"),
-    "checksum corrupt": (text(envelope(STREAM[:-1] + b"\x00")), "compressed data is corrupt"),
-    "no stream": (text(envelope(b"")), "compressed data is truncated"),
-    "stream cut": (text(envelope(STREAM[:-6])), "compressed data is truncated"),
-    "checksum cut": (text(envelope(STREAM[:-2])), "compressed data is truncated"),
-    "bytes behind the stream": (text(envelope(STREAM + b"more")), "4 bytes follow the end"),
-    "a byte behind the stream": (text(envelope(STREAM + b"\0")), "1 bytes follow the end"),
-    "header cut": (text(squeezed(GOOD[:30])), "header is truncated: 30 bytes of 40"),
-    "header cut, version 0": (
-        text(squeezed(v0(b"")[:31], 0x1C849389)),
-        "header is truncated: 31 bytes of 32",
-    ),
-    "nothing inflates": (text(squeezed(b"")), "not a known version"),
-    "counts cut": (text(squeezed(GOOD[:-1])), "announces 2 bytes of counts; 1 follow"),
-    "counts too long": (text(squeezed(GOOD + b"\0")), "announces 2 bytes of counts; 3 follow"),
-    "counts too long, not compressed": (
-        text(GOOD + b"\0"),
-        "announces 2 bytes of counts; 3 follow",
-    ),
-    "counts announced negative": (text(squeezed(header(-1) + b"\x02")), "announces -1 bytes"),
-    "counts announced huge": (
-        text(squeezed(header((1 << 31) - 1) + b"\x02")),
-        "announces 2147483647 bytes",
-    ),
-    "digits 6": (text(squeezed(plain(b"\x02", digits=6))), "digits must be 0 to 5, not 6"),
-    "digits -1": (text(squeezed(plain(b"\x02", digits=-1))), "digits must be 0 to 5, not -1"),
-    "lowest 0": (text(squeezed(plain(b"\x02", lowest=0))), "lowest discernible value must be 1"),
-    "lowest negative": (
-        text(squeezed(plain(b"\x02", lowest=-1))),
-        "lowest discernible value must be 1",
-    ),
-    "lowest huge": (
-        text(squeezed(plain(b"\x02", lowest=(1 << 62) + 1, highest=TOP))),
-        "at least twice",
-    ),
-    "lowest too high for the digits": (
-        text(squeezed(plain(b"\x02", lowest=1 << 60, highest=TOP))),
-        "do not fit in 63 bits",
-    ),
+    "announces too little": (envelope(STREAM, length=3), "announces 3 compressed bytes"),
+    "announces a negative length": (envelope(STREAM, length=-1), "announces -1 compressed bytes"),
+    "unknown cookie": (envelope(STREAM, cookie=0xDEADBEEF), "0xdeadbeef"),
+    "unknown cookie inside": (boxed(cookie=0x12345678), "0x12345678"),
+    "compressed twice": (squeezed(envelope(STREAM)), "0x1c849314"),
+    "stream corrupt": (envelope(bytes(FLIPPED)), "compressed data is corrupt"),
+    "checksum corrupt": (envelope(STREAM[:-1] + b"\x00"), "compressed data is corrupt"),
+    "no stream": (envelope(b""), "compressed data is truncated"),
+    "stream cut": (envelope(STREAM[:-6]), "compressed data is truncated"),
+    "checksum cut": (envelope(STREAM[:-2]), "compressed data is truncated"),
+    "bytes behind the stream": (envelope(STREAM + b"more"), "4 bytes follow the end"),
+    "a byte behind the stream": (envelope(STREAM + b"\0"), "1 bytes follow the end"),
+    "header cut": (squeezed(GOOD[:30]), "header is truncated: 30 bytes of 40"),
+    "header cut, version 0": (squeezed(v0(b"")[:31], 0x1C849389), "truncated: 31 bytes of 32"),
+    "nothing inflates": (squeezed(b""), "not a known version"),
+    "counts cut": (squeezed(GOOD[:-1]), "announces 2 bytes of counts; 1 follow"),
+    "counts too long": (squeezed(GOOD + b"\0"), "announces 2 bytes of counts; 3 follow"),
+    "counts too long, not compressed": (GOOD + b"\0", "announces 2 bytes of counts; 3 follow"),
+    "counts announced negative": (squeezed(header(-1) + b"\x02"), "announces -1 bytes"),
+    "counts announced huge": (squeezed(header(2147483647) + b"\x02"), "announces 2147483647 bytes"),
+    "digits 6": (boxed(digits=6), "digits must be 0 to 5, not 6"),
+    "digits -1": (boxed(digits=-1), "digits must be 0 to 5, not -1"),
+    "lowest 0": (boxed(lowest=0), "lowest discernible value must be 1"),
+    "lowest negative": (boxed(lowest=-1), "lowest discernible value must be 1"),
+    "lowest huge": (boxed(lowest=(1 << 62) + 1, highest=TOP), "at least twice"),
+    "lowest too high for the digits": (boxed(lowest=1 << 60, highest=TOP), "do not fit in 63 bits"),
     "highest below twice the lowest": (
-        text(squeezed(plain(b"\x02", lowest=10, highest=19))),
+        boxed(lowest=10, highest=19),
         "at least twice the lowest, 10",
     ),
-    "highest negative": (text(squeezed(plain(b"\x02", highest=-1))), "highest value is -1"),
-    "ratio nan": (text(squeezed(plain(b"\x02", ratio=math.nan))), "value of one step is nan"),
-    "ratio infinite": (text(squeezed(plain(b"\x02", ratio=math.inf))), "value of one step is inf"),
-    "ratio 0": (text(doubled(squeezed(plain(b"\x02", ratio=0.0)))), "value of one step is 0.0"),
-    "ratio negative": (
-        text(doubled(squeezed(plain(b"\x02", ratio=-2.0)))),
-        "value of one step is -2.0",
-    ),
-    "double, cut": (text(doubled(b"")), "16 bytes, too few for a DoubleHistogram"),
+    "highest negative": (boxed(highest=-1), "highest value is -1"),
+    "ratio nan": (boxed(ratio=math.nan), "value of one step is nan"),
+    "ratio infinite": (boxed(ratio=math.inf), "value of one step is inf"),
+    "ratio 0": (doubled(squeezed(plain(b"\x02", ratio=0.0))), "value of one step is 0.0"),
+    "ratio negative": (doubled(squeezed(plain(b"\x02", ratio=-2.0))), "value of one step is -2.0"),
+    "double, cut": (doubled(b""), "16 bytes, too few for a DoubleHistogram"),
     "double, digits differ": (
-        text(doubled(squeezed(GOOD), digits=2)),
+        doubled(boxed(), digits=2),
         "2 digits but the histogram inside has 3",
     ),
-    "double, range 1": (
-        text(doubled(squeezed(GOOD), dynamic_range=1)),
-        "ratio is 1; it must be 2 or more",
-    ),
-    "double in a double": (text(doubled(doubled(squeezed(GOOD)))), "0x0c72124f"),
-    "double of version 0": (text(doubled(v0(bytes(8)))), "version 0 inside a DoubleHistogram"),
-    "double, corrupt inside": (text(doubled(envelope(STREAM[:-6]))), "truncated"),
-    "words of 6 bytes": (text(plain(bytes(12), cookie=0x1C849361)), "counts of 6 bytes"),
-    "words of no bytes": (text(v0(bytes(8), 0x1C849308)), "counts of 0 bytes"),
+    "double, range 1": (doubled(boxed(), dynamic_range=1), "ratio is 1; it must be 2 or more"),
+    "double in a double": (doubled(doubled(squeezed(GOOD))), "0x0c72124f"),
+    "double of version 0": (doubled(v0(bytes(8))), "version 0 inside a DoubleHistogram"),
+    "double, corrupt inside": (doubled(envelope(STREAM[:-6])), "truncated"),
+    "words of 6 bytes": (plain(bytes(12), cookie=0x1C849361), "counts of 6 bytes"),
+    "words of no bytes": (v0(bytes(8), 0x1C849308), "counts of 0 bytes"),
     "half a word": (
-        text(plain(bytes(7), cookie=0x1C849321)),
+        plain(bytes(7), cookie=0x1C849321),
         "7 bytes, which is not a multiple of their 2",
     ),
-    "half a word, version 0": (text(v0(bytes(12))), "12 bytes, which is not a multiple of their 8"),
+    "half a word, version 0": (v0(bytes(12)), "12 bytes, which is not a multiple of their 8"),
     "more words than buckets": (
-        text(plain(bytes(2 * 33_793), cookie=0x1C849321)),
+        plain(bytes(2 * 33_793), cookie=0x1C849321),
         "more than 33792 buckets",
     ),
     "more bytes than buckets": (
-        text(plain(b"\x80" * (9 * 2048 + 1), highest=2)),
+        plain(b"\x80" * (9 * 2048 + 1), highest=2),
         "more than 2048 buckets",
     ),
 }
+NOT_BASE64 = {
+    "blank inside": WHOLE[:20] + b" " + WHOLE[20:],
+    "line break inside": WHOLE[:20] + b"\n" + WHOLE[20:],
+    "foreign character": WHOLE[:20] + b"-" + WHOLE[21:],
+    "byte above ASCII": WHOLE[:20] + b"\xff" + WHOLE[21:],
+    "padding lost": b"HISTFAAAACV42pNpmSzMwMDAwgABzFCaEYh5f7hHMNh/gAicX8bIBABjHQW",
+    "glued": text(envelope(STREAM + b"x"))[:-1] + b"=" + WHOLE,
+}
+UNOPENABLE_TEXTS = {
+    **{name: (text(raw), reason) for name, (raw, reason) in UNOPENABLE.items()},
+    **{name: (whole, "base64 is corrupt") for name, whole in NOT_BASE64.items()},
+    "glued without padding": (text(envelope(STREAM[:-4])) + WHOLE, "announces"),
+}
 
 
-@pytest.mark.parametrize("name", UNOPENABLE)
+@pytest.mark.parametrize("name", UNOPENABLE_TEXTS)
 def test_what_cannot_be_opened(name, opened):
-    payload, reason = UNOPENABLE[name]
+    payload, reason = UNOPENABLE_TEXTS[name]
     assert opened(text(envelope(STREAM))).body == b"\x09\x04"  # so that its header is known
     for _ in range(2):
         with pytest.raises(PayloadError, match=reason) as caught:
@@ -717,7 +694,7 @@ def test_changed_bytes_are_read_or_refused(golden, data):
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [1 << 20, 40 << 20])
 def test_a_bomb_takes_no_memory(size, opened):
-    bomb = text(squeezed(plain(bytes(size), highest=2)))
+    bomb = text(boxed(bytes(size), highest=2))
     limits = Limits(inflated=256 << 10)
     tracemalloc.start()
     try:
@@ -731,7 +708,7 @@ def test_a_bomb_takes_no_memory(size, opened):
 
 @pytest.mark.parametrize("kind", ["alike", "one of version 1"])
 def test_no_more_is_opened_once_it_takes_the_limit(kind):
-    empty = text(squeezed(plain(bytes(30_000), digits=5)))
+    empty = text(boxed(bytes(30_000), digits=5))
     other = text(header(30_000, cookie=0x1C849321, digits=5) + bytes(30_000))
     texts = [empty, other if kind != "alike" else empty, *[empty] * 18]
     limits, opened = Limits(inflated=40_000, block=200_000), []
@@ -767,7 +744,7 @@ def test_limits():
     ):
         with pytest.raises(PayloadError, match=reason):
             open_payload(whole, limits)
-    largest = open_payload(text(squeezed(plain(b"\x02", digits=5, highest=TOP))))
+    largest = open_payload(text(boxed(digits=5, highest=TOP)))
     assert largest.layout.slots == counts_length(HdrBuckets(5), TOP) == 6_160_384
     payload = open_payload(whole)
     decode_rows([payload] * 10, Limits(block=20))
@@ -847,3 +824,33 @@ def test_errors_belong_to_the_family_and_travel():
     payload = pickle.loads(pickle.dumps(open_payload(text(GOOD))))
     assert pairs(payload) == [(5, 2)]
     assert at_once([payload, open_payload(text(GOOD))]) == [[(5, 2)]] * 2
+
+
+# ------------------------------------------------------------ corrupt payloads of a log
+
+
+def test_a_corrupt_row_counts_as_empty_where_it_is_let_pass():
+    good = open_payload(encode(HdrBuckets(2), np.array([3, 9]), np.array([1, 2])))
+    opened = Payloads.of([good, Payload(good.layout, b"\x80"), good])
+    refused: list[int] = []
+    (block,) = blocks_of_payloads(
+        np.array([4, 5, 6]), opened, lambda row, reason: refused.append(row)
+    )
+    assert refused == [5]
+    assert block.rows.tolist() == [4, 5, 6]
+    assert block.folded()[0].tolist() == [3, 0, 3]
+
+
+def test_a_corrupt_line_is_named_by_its_number(tmp_path, monkeypatch):
+    monkeypatch.setattr("latencykit.io.hlog.KEEP", 0)
+    path = tmp_path / "a.hlog"
+    with path.open("wb") as stream:
+        writer = HlogWriter(stream, 1e9)
+        writer.header()
+        for k in range(30):
+            writer.interval(k, 1, HdrBuckets(3), np.array([k, 90]), np.array([1, 2]))
+    lines = path.read_bytes().split(b"\n")
+    lines[-5] = lines[-5][:-9] + b"AAAA" + lines[-5][-5:]
+    path.write_bytes(b"\n".join(lines))
+    with pytest.raises(CorruptInputError, match=rf"a\.hlog:{len(lines) - 4}: "):
+        interval_series(read(path), [50])

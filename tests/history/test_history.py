@@ -112,16 +112,15 @@ def test_two_writers_keep_both_runs_and_the_same_run_once(tmp_path: Path) -> Non
 def test_a_corrupt_file_is_named_and_left_out(store: Path, fault: str) -> None:
     path = sorted(store.glob("*.jsonl"))[3]
     content = path.read_bytes()
-    path.write_bytes(
-        {
-            "cut": content[: len(content) // 2],
-            "empty": b"",
-            "noise": bytes(range(256)) * 20,
-            "record": content.replace(b'"series":', b'"serie5":'),
-            "line": content.replace(b'"labels":', b'"label5":'),
-            "distribution": content.replace(b'"distribution":"eJ', b'"distribution":"eN'),
-        }[fault]
-    )
+    corrupt = {
+        "cut": content[: len(content) // 2],
+        "empty": b"",
+        "noise": bytes(range(256)) * 20,
+        "record": content.replace(b'"series":', b'"serie5":'),
+        "line": content.replace(b'"labels":', b'"label5":'),
+        "distribution": content.replace(b'"distribution":"eJ', b'"distribution":"eN'),
+    }
+    path.write_bytes(corrupt[fault])
     history = lk.History(store)
     assert len(history.runs) == 19
     assert len(history.left_out) == 1

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import os
 import subprocess
 import sys
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -19,6 +21,33 @@ if TYPE_CHECKING:
     from nbformat import NotebookNode
 
 ROOT = Path(__file__).resolve().parents[2]
+NOTEBOOKS = ROOT / "notebooks"
+
+
+@contextlib.contextmanager
+def beside(name: str, folder: Path = NOTEBOOKS) -> Iterator[Any]:
+    """A module that lies beside the lessons; in the end, none of these modules is known."""
+    sys.path.insert(0, str(folder))
+    try:
+        yield importlib.import_module(name)
+    finally:
+        sys.path.remove(str(folder))
+        for other in ("lessons", "exercises", "controls", "pictures", "gate", "quizzes"):
+            sys.modules.pop(other, None)
+
+
+@pytest.fixture
+def shell(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """An IPython shell whose cells may import the gate."""
+    interactive = pytest.importorskip("IPython.core.interactiveshell").InteractiveShell
+    monkeypatch.syspath_prepend(str(NOTEBOOKS))
+    yield interactive.instance()
+    interactive.clear_instance()
+    sys.modules.pop("gate", None)
+
+
+def ran(shell: Any, cell: str) -> bool:
+    return bool(shell.run_cell(cell, store_history=True).success)
 
 
 def _pip(*arguments: str) -> None:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
 import re
-import sys
-from pathlib import Path
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
@@ -13,21 +10,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tests.notebooks.conftest import beside
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
 
 
 @pytest.fixture(scope="module")
 def lessons() -> Iterator[Any]:
     """The module that every lesson imports."""
-    names = ("lessons", "exercises", "controls", "pictures", "gate")
-    sys.path.insert(0, str(NOTEBOOKS))
-    yield importlib.import_module("lessons")
-    sys.path.remove(str(NOTEBOOKS))
-    for name in names:
-        sys.modules.pop(name, None)
+    with beside("lessons") as module:
+        yield module
 
 
 @pytest.fixture

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from latencykit.views.site import write_site
-from tests.servers import served
+from tests.notebooks.conftest import beside
+from tests.servers import Folder, Silent, served
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -70,7 +71,7 @@ for name in ("lessons", "exercises", "pictures", "controls", "gate"):
 """Python starts once for all lessons; in a page that takes longer than a lesson."""
 
 
-class Files(http.server.SimpleHTTPRequestHandler):
+class Files(Folder):
     """The site; the test may read the notebook of a page, which the site does not offer."""
 
     protocol_version = "HTTP/1.1"
@@ -88,25 +89,19 @@ class Files(http.server.SimpleHTTPRequestHandler):
         self.wfile.write(content)
         return None
 
-    def log_message(self, *_: Any) -> None:
-        """Print nothing."""
-
 
 @pytest.fixture(scope="module")
 def exercises() -> Iterator[Any]:
     """The answers to all exercises."""
-    sys.path.insert(0, str(ROOT / "notebooks"))
-    yield importlib.import_module("exercises").EXERCISES
-    sys.path.remove(str(ROOT / "notebooks"))
-    sys.modules.pop("exercises", None)
+    with beside("exercises") as module:
+        yield module.EXERCISES
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The two parts of the site that run Python, or where ``LATENCYKIT_SITE`` says that they are."""
-    sys.path.insert(0, str(ROOT / "notebooks" / "book"))
-    lite = importlib.import_module("lite")
-    sys.path.remove(str(ROOT / "notebooks" / "book"))
+    with beside("lite", ROOT / "notebooks" / "book") as lite:
+        pass
     if reason := lite.missing():
         pytest.skip(reason)
     built = Path(os.environ.get("LATENCYKIT_SITE", "")).resolve()
@@ -129,16 +124,13 @@ def elsewhere() -> Iterator[tuple[str, list[str]]]:
     """A proxy for all other hosts, and what it was asked for: the requests of pages, workers and service workers."""
     asked: list[str] = []
 
-    class Refused(http.server.BaseHTTPRequestHandler):
+    class Refused(Silent, http.server.BaseHTTPRequestHandler):
         def refuse(self) -> None:
             if not self.path.startswith(CHROMIUM):
                 asked.append(self.path)
             self.send_error(403)
 
         do_GET = do_POST = do_HEAD = do_CONNECT = refuse  # noqa: N815 - the names of the base class
-
-        def log_message(self, *_: Any) -> None:
-            """Print nothing."""
 
     with served(Refused) as server:
         yield f"http://127.0.0.1:{server.server_port}", asked

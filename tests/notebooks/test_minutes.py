@@ -68,13 +68,8 @@ def taken(number: str) -> float:
 
 
 def test_stated_minutes_follow_from_words_and_cells():
-    table = dict(
-        re.findall(
-            r"^\| (\d+) \| .* \| (\d+) \|",
-            (NOTEBOOKS / "README.md").read_text("utf-8"),
-            re.MULTILINE,
-        )
-    )
+    readme = (NOTEBOOKS / "README.md").read_text("utf-8")
+    table = dict(re.findall(r"(?m)^\| (\d+) \| .* \| (\d+) \|", readme))
     assert list(table) == [*map(str, range(1, 12)), "13"]
     for number, stated in table.items():
         assert int(stated) == 5 * round(taken(number) / 5), number

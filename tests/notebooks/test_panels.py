@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 from scipy import stats
 
+from tests.notebooks.conftest import NOTEBOOKS, beside
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
 
 
 @pytest.fixture(scope="module")
 def controls() -> Iterator[Any]:
     """The module with the controls, which imports the pictures."""
-    sys.path.insert(0, str(NOTEBOOKS))
-    yield importlib.import_module("controls")
-    sys.path.remove(str(NOTEBOOKS))
-    for name in ("controls", "pictures", "gate"):
-        sys.modules.pop(name, None)
+    with beside("controls") as module:
+        yield module
 
 
 def test_p99_runs_between_the_bounds_while_mean_and_deviation_stay(controls: Any) -> None:

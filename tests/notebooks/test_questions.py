@@ -5,58 +5,41 @@ from __future__ import annotations
 import importlib
 import json
 import re
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from latencykit.cli import lab
+from tests.notebooks.conftest import NOTEBOOKS, ran
 from tests.notebooks.running import fold
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from pathlib import Path
 
-NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
 LESSONS = sorted(NOTEBOOKS.glob("[0-9]*.ipynb"))
 ASKS = re.compile(r"\b(ask|draw_prediction)\(")
 
 
-@pytest.fixture
-def shell(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """An IPython shell whose cells may import the gate."""
-    interactive = pytest.importorskip("IPython.core.interactiveshell").InteractiveShell
-    monkeypatch.syspath_prepend(str(NOTEBOOKS))
-    running = interactive.instance()
-    yield running
-    interactive.clear_instance()
-    sys.modules.pop("gate", None)
-
-
-def _ran(shell: Any, cell: str) -> bool:
-    return bool(shell.run_cell(cell, store_history=True).success)
-
-
 def test_cells_below_a_question_run_once_it_is_answered(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    assert _ran(shell, "above = 1")
-    assert _ran(shell, "import gate; gate.close('how slow?')")
-    assert not _ran(shell, "below = 2")
+    assert ran(shell, "above = 1")
+    assert ran(shell, "import gate; gate.close('how slow?')")
+    assert not ran(shell, "below = 2")
     assert "below" not in shell.user_ns
     assert "Answer the question above first" in capsys.readouterr().out
-    assert _ran(shell, "above = 1")  # what ran before may run again, and so may the question
-    assert _ran(shell, "import gate; gate.close('how slow?')")
+    assert ran(shell, "above = 1")  # what ran before may run again, and so may the question
+    assert ran(shell, "import gate; gate.close('how slow?')")
     importlib.import_module("gate").answered("how slow?")
-    assert _ran(shell, "below = 2")
+    assert ran(shell, "below = 2")
     assert shell.user_ns["below"] == 2
 
 
 def test_two_questions_wait_for_two_answers_and_a_lecturer_can_skip_them(shell: Any) -> None:
-    assert _ran(shell, "import gate; from gate import skip; gate.close('worst'); gate.close('best')")
+    assert ran(shell, "import gate; from gate import skip; gate.close('worst'); gate.close('best')")
     gate = importlib.import_module("gate")
     gate.answered("worst")
-    assert not _ran(shell, "x = 1")
-    assert _ran(shell, "skip()")
-    assert _ran(shell, "x = 1")
+    assert not ran(shell, "x = 1")
+    assert ran(shell, "skip()")
+    assert ran(shell, "x = 1")
 
 
 @pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)

@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-import importlib
 import re
-import sys
 import zipfile
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 import pytest
 
+from tests.notebooks.conftest import NOTEBOOKS, beside, ran
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
-NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
 QTI = "{http://www.imsglobal.org/xsd/imsqti_v2p1}"
 
 
 @pytest.fixture
-def quizzes(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    monkeypatch.syspath_prepend(str(NOTEBOOKS))
-    yield importlib.import_module("quizzes")
-    for name in ("quizzes", "exercises"):
-        sys.modules.pop(name, None)
+def quizzes() -> Iterator[Any]:
+    with beside("quizzes") as module:
+        yield module
 
 
 def _choices(block: str) -> list[tuple[str, str, str]]:
@@ -67,20 +64,12 @@ def test_gift_and_qti_say_the_same(quizzes: Any, tmp_path: Path, capsys: pytest.
 
 
 @pytest.mark.parametrize("way", ["environment", "skip"])
-def test_a_teacher_opens_every_gate(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    interactive = pytest.importorskip("IPython.core.interactiveshell").InteractiveShell
-    monkeypatch.syspath_prepend(str(NOTEBOOKS))
+def test_a_teacher_opens_every_gate(way: str, shell: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     if way == "environment":
         monkeypatch.setenv("LATENCYKIT_TEACH", "1")
-    shell = interactive.instance()
-    try:
-        cells = ["import gate; from gate import skip; gate.close('one')", "skip(all=True)", "gate.close('two')", "x = 1"]
-        ran = [bool(shell.run_cell(cell, store_history=True).success) for cell in cells if way == "skip" or "skip(" not in cell]
-        assert all(ran)
-        assert shell.user_ns["x"] == 1
-    finally:
-        interactive.clear_instance()
-        sys.modules.pop("gate", None)
+    cells = ["import gate; from gate import skip; gate.close('one')", "skip(all=True)", "gate.close('two')", "x = 1"]
+    assert all(ran(shell, cell) for cell in cells if way == "skip" or "skip(" not in cell)
+    assert shell.user_ns["x"] == 1
 
 
 def test_each_lesson_has_its_note_for_teachers() -> None:

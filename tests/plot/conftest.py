@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import combinations
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -14,9 +15,10 @@ from matplotlib.text import Text
 
 import latencykit as lk
 from latencykit.plot.files import figure_of
-from tests.conftest import DATA, log_of_values
+from tests.conftest import RAW, log_of_values
 
-CTRLZ = DATA / "hlog/hdrhistogram-java-ctrlz-a"
+if TYPE_CHECKING:
+    from matplotlib.lines import Line2D
 
 
 @pytest.fixture
@@ -26,7 +28,7 @@ def ax():
 
 @pytest.fixture(scope="session")
 def raw():
-    return lk.read(CTRLZ / "uncorrected.hlog")
+    return lk.read(RAW)
 
 
 @pytest.fixture(scope="session")
@@ -98,6 +100,19 @@ def _undrawn(axes: Axes, axis) -> list[Text]:
 
 def words_of(figure: Figure) -> list[str]:
     return [text.get_text() for text in texts_of(figure)]
+
+
+def says(figure: Figure, text: str) -> bool:
+    """Whether one of its texts, wherever its lines break, contains this one."""
+    return any(text in " ".join(words.split()) for words in words_of(figure))
+
+
+def lines_of(ax: Axes) -> dict[str, Line2D]:
+    return {str(line.get_label()): line for line in ax.get_lines()}
+
+
+def lines_named(ax: Axes, label: str) -> list[Line2D]:
+    return [line for line in ax.get_lines() if line.get_label() == label]
 
 
 def assert_tidy(figure: Figure) -> None:

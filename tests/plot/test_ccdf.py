@@ -8,6 +8,7 @@ import pytest
 import latencykit as lk
 from latencykit import plot
 from latencykit.errors import DataNotAvailableError
+from tests.plot.conftest import lines_named
 
 
 def test_what_is_above_a_value_is_above_every_one_up_to_the_next(ax):
@@ -35,7 +36,7 @@ def test_the_band_is_that_of_the_percentiles(ax, raw):
 
 def test_limits_are_points_at_the_share_that_they_allow(ax, raw):
     plot.ccdf(raw, ax=ax, slo=[(99, 1e7)])
-    (point,) = [line for line in ax.get_lines() if line.get_label() == "_slo"]
+    (point,) = lines_named(ax, "_slo")
     assert point.get_xdata() == [1e7]
     assert point.get_ydata() == [pytest.approx(0.01)]
 

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import latencykit as lk
-from latencykit.core.blocks import MemoryPart, block_of_rows
 from latencykit.errors import DataNotAvailableError, IncompatibleDataError, InvalidArgumentError
 from latencykit.plot.curves import curve_of
 from latencykit.plot.series import as_series, drawable
+from tests.conftest import log_of_values
 
 
 def test_a_curve_says_what_the_histogram_says(raw):
@@ -39,11 +39,8 @@ def test_thinning_never_flatters_and_keeps_both_ends(values, power):
 
 
 def test_a_dense_histogram_is_thinned_without_moving_its_steps():
-    h = lk.Histogram.of(
-        np.concatenate([np.zeros(3000), np.random.default_rng(1).lognormal(16, 2, 100_000)]).astype(
-            np.int64
-        )
-    )
+    values = np.random.default_rng(1).lognormal(16, 2, 100_000)
+    h = lk.Histogram.of(np.append(values, np.zeros(3000)).astype(np.int64))
     curve = curve_of(h)
     assert curve.value.size < h.index.size
     share = 100 * 3000 / 103_000
@@ -63,15 +60,8 @@ def test_censored_mass_ends_the_curve(raw):
 
 
 def test_a_tagged_log_is_one_series_per_tag():
-    layout = lk.HdrBuckets(3)
-    block = block_of_rows(np.arange(4), layout.index_of([10, 20, 30, 40]), 4, layout)
-    log = lk.HistogramLog(
-        [0, 0, 1, 1],
-        [1, 1, 1, 1],
-        [MemoryPart([block])],
-        tag_code=[0, 1, 0, 1],
-        tag_names=["", "get"],
-    )
+    tags = {"tag_code": [0, 1, 0, 1], "tag_names": ["", "get"]}
+    log = log_of_values([[10], [20], [30], [40]], [0, 0, 1, 1], **tags)
     assert list(as_series(log)) == ["total", "untagged", "get"]
     both = as_series({"a": log, "b": log.tagged("get")})
     assert list(both) == ["a total", "a untagged", "a get", "b"]

@@ -7,7 +7,7 @@ import pytest
 import latencykit as lk
 from latencykit import plot
 from latencykit.plot.style import RED
-from tests.plot.conftest import assert_tidy, drawn, words_of
+from tests.plot.conftest import assert_tidy, drawn, says, texts_of, words_of
 
 
 @pytest.mark.slow
@@ -26,28 +26,18 @@ def test_one_series_has_its_numbers_beside_the_curve(raw):
 
 @pytest.mark.slow
 def test_verdict_and_findings_are_said(raw):
-    figure = drawn(
-        plot.dashboard,
-        raw,
-        1000,
-        780,
-        verdict="omits",
-        findings=["3,000 requests are missing"],
-        stalls=[(6.7, 12.7, 3000)],
-    )
-    (verdict,) = [
-        text for text in figure.findobj() if getattr(text, "get_text", lambda: "")() == "omits"
-    ]
+    found = {"verdict": "omits", "findings": ["3,000 requests are missing"]}
+    figure = drawn(plot.dashboard, raw, 1000, 780, stalls=[(6.7, 12.7, 3000)], **found)
+    (verdict,) = (text for text in texts_of(figure) if text.get_text() == "omits")
     assert verdict.get_color() == RED
-    assert any("3,000 requests are" in word for word in words_of(figure))
+    assert says(figure, "3,000 requests are")
     assert_tidy(figure)
 
 
 @pytest.mark.slow
 def test_a_corrected_counterpart_is_drawn_beside_the_raw_curve(raw):
-    corrected = (
-        raw.histogram() + lk.Histogram.of([10**9] * 500).with_run(corrected="none")
-    ).with_run(corrected="us")
+    added = lk.Histogram.of([10**9] * 500).with_run(corrected="none")
+    corrected = (raw.histogram() + added).with_run(corrected="us")
     figure = drawn(plot.dashboard, raw, 1000, 780, corrected=corrected)
     words = words_of(figure)
     assert "raw  n = 6,852" in words
@@ -87,9 +77,8 @@ def test_without_time_the_density_takes_the_timelines_place(raw):
 
 @pytest.mark.slow
 def test_a_summary_has_a_page_too():
-    assert_tidy(
-        drawn(plot.dashboard, lk.Summary({"mean": 1e6, "max": 9e6}, {99: 5e6}, 100), 1000, 780)
-    )
+    summary = lk.Summary({"mean": 1e6, "max": 9e6}, {99: 5e6}, 100)
+    assert_tidy(drawn(plot.dashboard, summary, 1000, 780))
 
 
 @pytest.mark.slow

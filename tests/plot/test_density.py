@@ -10,7 +10,7 @@ from latencykit import plot
 from latencykit.errors import DataNotAvailableError
 from latencykit.plot.density_chart import shares
 from latencykit.plot.label_layout import EndLabels
-from tests.plot.conftest import assert_tidy, drawn, words_of
+from tests.plot.conftest import assert_tidy, drawn, lines_named, lines_of, words_of
 
 
 def test_shares_add_up_to_one(raw):
@@ -19,9 +19,8 @@ def test_shares_add_up_to_one(raw):
 
 def test_a_bucket_across_an_edge_is_divided():
     h = lk.Histogram.from_buckets([100, 400], [400, 900], [10, 30])
-    assert shares(h, np.array([100.0, 200, 400, 600, 900])).tolist() == pytest.approx(
-        [0.125, 0.125, 0.375, 0.375]
-    )
+    parts = shares(h, np.array([100.0, 200, 400, 600, 900])).tolist()
+    assert parts == pytest.approx([0.125, 0.125, 0.375, 0.375])
 
 
 def test_a_wide_bucket_is_flat_on_the_axis():
@@ -44,7 +43,7 @@ def test_both_modes_are_named_with_their_shares():
 def test_many_series_have_lanes_in_their_order(twelve, shape):
     figure = drawn(plot.density, twelve, *shape)
     (ax,) = figure.axes
-    lines = {line.get_label(): line for line in ax.get_lines()}
+    lines = lines_of(ax)
     for k, label in enumerate(twelve):
         values = lines[label].get_ydata()
         assert values.min() == 11 - k
@@ -56,11 +55,7 @@ def test_many_series_have_lanes_in_their_order(twelve, shape):
 
 
 def test_zeros_are_a_bar_at_0():
-    figure = drawn(
-        plot.density,
-        lk.Histogram.of(np.concatenate([np.zeros(250), np.full(750, 10**6)]).astype(np.int64)),
-    )
-    (ax,) = figure.axes
+    (ax,) = drawn(plot.density, lk.Histogram.of([0] * 250 + [10**6] * 750)).axes
     assert "0" in [label.get_text() for label in ax.get_xticklabels()]
     (bar,) = [line for line in ax.get_lines() if line.get_linewidth() == 5]
     assert max(bar.get_ydata()) == 0.25
@@ -73,16 +68,15 @@ def test_nothing_but_zeros_stands_at_0(kind):
     for data in (zeros, {"zeros": zeros, "others": lk.Histogram.of(np.full(9, 10**6))}):
         figure = drawn(getattr(plot, kind), data)
         figure.canvas.draw()
-        for line in (
-            line for one in figure.axes for line in one.get_lines() if one.get_xscale() == "log"
-        ):
+        axes = [ax for ax in figure.axes if ax.get_xscale() == "log"]
+        for line in (line for ax in axes for line in ax.get_lines()):
             at = np.asarray(line.get_xdata(), dtype=float)
             assert (at[np.isfinite(at)] > 0).all(), line.get_label()
 
 
 def test_limits_are_upright_lines(ax, raw):
     plot.density(raw, ax=ax, slo=[(99, 1e7)])
-    (line,) = [one for one in ax.get_lines() if one.get_label() == "_slo"]
+    (line,) = lines_named(ax, "_slo")
     assert set(line.get_xdata()) == {1e7}
 
 

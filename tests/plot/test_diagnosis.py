@@ -17,6 +17,7 @@ from latencykit.plot.files import figure_of, save
 from latencykit.plot.style import BLUE, RED
 from latencykit.simulate.generators import fixed, open_loop, paced_loop
 from latencykit.simulate.server import Server, Stall, exponential
+from tests.plot.conftest import lines_named
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -62,7 +63,7 @@ def test_the_floor_is_what_the_stall_must_leave() -> None:
 
 def test_an_honest_run_has_one_curve_above_its_floor() -> None:
     lower = page_of(OPEN).child_axes[-1]
-    assert not [one for one in lower.lines if one.get_label() == "corrected"]
+    assert not lines_named(lower, "corrected")
     at, least = line(lower, "floor").get_data()
     measured = lk.diagnose(OPEN).raw.percentile(np.asarray(at))
     assert (measured >= np.asarray(least) * 0.98).all()

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import matplotlib as mpl
 import numpy as np
 import pytest
@@ -14,6 +11,7 @@ import latencykit as lk
 from latencykit import plot
 from latencykit.errors import InvalidArgumentError
 from latencykit.plot.files import save
+from tests.conftest import python
 
 CHARTS = (plot.percentiles, plot.timeline, plot.heatmap, plot.density, plot.ccdf, plot.dashboard)
 
@@ -55,9 +53,8 @@ def test_charts_leave_global_settings_alone(tmp_path, raw):
 @pytest.mark.slow
 def test_a_users_settings_do_not_change_a_saved_chart(tmp_path, raw):
     save(plot.percentiles, raw, tmp_path / "a.svg")
-    with mpl.rc_context(
-        {"font.size": 30, "axes.facecolor": "red", "lines.linewidth": 9, "axes.grid": True}
-    ):
+    style = {"font.size": 30, "axes.facecolor": "red", "lines.linewidth": 9, "axes.grid": True}
+    with mpl.rc_context(style):
         save(plot.percentiles, raw, tmp_path / "b.svg")
     assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
 
@@ -65,20 +62,6 @@ def test_a_users_settings_do_not_change_a_saved_chart(tmp_path, raw):
 @pytest.mark.slow
 def test_letters_that_no_font_has_cause_no_warning(tmp_path):
     save(plot.percentiles, {"検索 🙂 عربى": lk.Histogram.of([1, 2])}, tmp_path / "x.png")
-
-
-@pytest.mark.slow
-def test_neither_charts_nor_files_import_pyplot(tmp_path):
-    code = (
-        "import sys, latencykit as lk; from pathlib import Path; from latencykit import plot\n"
-        "from latencykit.plot.files import save\n"
-        "h = lk.Histogram.of([1, 2, 3])\n"
-        f"[save(c, h, Path({str(tmp_path)!r}) / 'x.png') for c in (plot.percentiles, "
-        "plot.density, plot.ccdf, plot.dashboard)]\n"
-        "assert 'matplotlib.pyplot' not in sys.modules and 'scipy.stats' not in sys.modules and "
-        "'pandas' not in sys.modules"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 @pytest.mark.slow
@@ -97,20 +80,13 @@ def test_what_a_quick_import_puts_off_works_later():
         "assert 'linestyle' in Ours.set.__doc__\n"
         "assert type(Figure().add_subplot(projection='3d')).__name__ == 'Axes3D'\n"
     )
-    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
-
-
-@pytest.mark.slow
-def test_a_page_needs_no_matplotlib():
-    code = "import sys, latencykit.views.page; assert 'matplotlib' not in sys.modules"
-    subprocess.run([sys.executable, "-c", code], check=True)
+    python("-W", "error", "-c", code)
 
 
 @pytest.mark.slow
 def test_bare_numbers_have_no_unit():
+    bare = lk.Histogram.of(np.arange(1.0, 5000.0), unit="none")
     figure = Figure(figsize=(8, 4.5))
-    ax = plot.percentiles(
-        lk.Histogram.of(np.arange(1.0, 5000.0), unit="none"), ax=figure.add_subplot()
-    )
+    ax = plot.percentiles(bare, ax=figure.add_subplot())
     figure.draw_without_rendering()
     assert [label.get_text() for label in ax.get_yticklabels()][-2:] == ["1,000", "10,000"]

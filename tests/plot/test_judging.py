@@ -10,12 +10,21 @@ import latencykit as lk
 from latencykit import plot
 from latencykit.errors import DataNotAvailableError, InvalidArgumentError
 from latencykit.plot.style import AMBER, BLUE
-from tests.plot.conftest import CTRLZ, assert_tidy, drawn, legend_words, words_of
+from tests.conftest import CTRLZ, SCHEDULED
+from tests.plot.conftest import (
+    assert_tidy,
+    drawn,
+    legend_words,
+    lines_named,
+    lines_of,
+    says,
+    words_of,
+)
 
 
 @pytest.fixture(scope="module")
 def scheduled():
-    return lk.read(CTRLZ / "scheduled.hlog")
+    return lk.read(SCHEDULED)
 
 
 def run_of(seed: int, factor: float = 1.0, size: int = 5000) -> lk.Histogram:
@@ -40,7 +49,7 @@ def test_a_curve_for_each_number_of_calls_and_its_bound(ax, scheduled):
     plot.fan_out({"a": scheduled}, [1, 100], ax=ax)
     lines = {line.get_label(): line for line in ax.lines if not line.get_label().startswith("_")}
     assert set(lines) == {"1 call", "100 calls"}
-    bound = [line for line in ax.lines if line.get_label() == "_bound"]
+    bound = lines_named(ax, "_bound")
     assert len(bound) == 1  # that of one call is the curve itself
     at = lines["100 calls"].get_xdata()
     mixed = lk.fan_out(scheduled, 100)
@@ -114,7 +123,7 @@ def test_the_shift_of_several_runs(ax):
     marks = {line.get_label(): line for line in ax.lines if line.get_label().startswith("_p")}
     assert same_color(marks["_p50"].get_markerfacecolor(), BLUE)
     again = plot.compare(lk.compare(*sides), ax=ax.figure.add_subplot())
-    assert len([line for line in again.lines if line.get_label() == "_interval"]) >= 5
+    assert len(lines_named(again, "_interval")) >= 5
 
 
 @pytest.mark.slow
@@ -135,7 +144,7 @@ def test_no_percentile_no_shift(ax):
 @pytest.mark.slow
 def test_percentiles_against_load(ax):
     plot.load_curve(sweep(300, 600, 750, 780, 950), ax=ax, slo="99=20ms")
-    lines = {line.get_label(): line for line in ax.lines}
+    lines = lines_of(ax)
     p99 = lines["p99"]
     at_capacity = np.interp(lines["_capacity"].get_xdata()[0], p99.get_xdata(), p99.get_ydata())
     assert at_capacity == pytest.approx(20e6, rel=0.01)  # where the curve crosses the limit
@@ -151,19 +160,10 @@ def test_percentiles_against_load(ax):
 @pytest.mark.slow
 def test_the_load_chart_says_the_capacity():
     figure = drawn(plot.load_curve, sweep(300, 600, 750, 780, 950), slo="99=20ms")
-    assert any(
-        "requests/s within the SLO: between 750 (met) and 780 (not)" in word
-        for word in words_of(figure)
-    )
+    assert says(figure, "requests/s within the SLO: between 750 (met) and 780 (not)")
     assert_tidy(figure)
-    assert any(
-        "No load" in word
-        for word in words_of(drawn(plot.load_curve, sweep(300, 600), slo="99=1us"))
-    )
-    assert any(
-        "met up to 600" in word
-        for word in words_of(drawn(plot.load_curve, sweep(300, 600), slo="99=10s"))
-    )
+    assert says(drawn(plot.load_curve, sweep(300, 600), slo="99=1us"), "No load")
+    assert says(drawn(plot.load_curve, sweep(300, 600), slo="99=10s"), "met up to 600")
 
 
 def test_saturated_runs_stand_out(ax):

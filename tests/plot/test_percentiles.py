@@ -13,7 +13,16 @@ import latencykit as lk
 from latencykit import plot
 from latencykit.errors import DataNotAvailableError
 from latencykit.plot.style import BLUE, INK, RED
-from tests.plot.conftest import CTRLZ, assert_tidy, drawn, legend_words, words_of
+from tests.conftest import SCHEDULED
+from tests.plot.conftest import (
+    assert_tidy,
+    drawn,
+    legend_words,
+    lines_named,
+    lines_of,
+    says,
+    words_of,
+)
 
 
 def test_solid_where_the_sample_supports_it_and_dotted_beyond(ax, raw):
@@ -62,7 +71,7 @@ def test_grey_is_explained_where_there_is_some():
 def test_raw_is_red_corrected_is_blue_and_the_finding_is_the_title(pair):
     figure = drawn(plot.percentiles, pair)
     (ax,) = figure.axes
-    named = {line.get_label(): line for line in ax.get_lines()}
+    named = lines_of(ax)
     assert same_color(named["as measured (raw)"].get_color(), RED)
     assert same_color(named["from the schedule"].get_color(), BLUE)
     assert any(word.startswith("Two stories: p") for word in words_of(figure))
@@ -99,7 +108,7 @@ def test_a_legend_finds_room_without_a_layout_engine(twelve):
 
 def test_the_slo_is_a_staircase(ax, raw):
     plot.percentiles(raw, ax=ax, slo=[(99, 1e7), (90, 1e6)])
-    (stairs,) = [line for line in ax.get_lines() if line.get_label() == "_slo"]
+    (stairs,) = lines_named(ax, "_slo")
     assert stairs.get_drawstyle() == "steps-pre"
     assert stairs.get_xdata().tolist() == [0, 90, 99]
     assert stairs.get_ydata().tolist() == [1e6, 1e6, 1e7]
@@ -109,14 +118,14 @@ def test_the_slo_is_a_staircase(ax, raw):
 @pytest.mark.parametrize("slo", ["99=500us, max=1s, mean=3ms", lk.SLO.parse("99=500us, max=1s")])
 def test_an_slo_is_drawn_whether_parsed_or_not(raw, slo):
     figure = drawn(plot.percentiles, raw, slo=slo)
-    assert any("misses its SLO: max is 6 s, limit 1 s" in word for word in words_of(figure))
+    assert says(figure, "misses its SLO: max is 6 s, limit 1 s")
 
 
 @pytest.mark.slow
 def test_a_curve_is_dashed_where_one_stall_bears_it(raw):
-    scheduled = lk.read(CTRLZ / "scheduled.hlog")
+    scheduled = lk.read(SCHEDULED)
     figure = drawn(plot.percentiles, {"a": scheduled}, confidence=0.95)
-    assert any("dashed: uncertain (one stall" in word for word in words_of(figure))
+    assert says(figure, "dashed: uncertain (one stall")
     dashed = [line for line in figure.axes[0].lines if line.get_linestyle() == "--"]
     start, end = dashed[0].get_xdata()[[0, -1]]
     assert start < 50  # the 6 s took about a third of all requests
@@ -125,10 +134,7 @@ def test_a_curve_is_dashed_where_one_stall_bears_it(raw):
     assert band.get_datalim(figure.axes[0].transData).x1 <= end + 1e-9
     total = words_of(drawn(plot.percentiles, raw.histogram()))
     assert any("dashed" in word for word in total)  # it knows the run that it sums up
-    assert not any(
-        "dashed" in word
-        for word in words_of(drawn(plot.percentiles, {"a": scheduled}, dashed_from={}))
-    )
+    assert not says(drawn(plot.percentiles, {"a": scheduled}, dashed_from={}), "dashed")
 
 
 @pytest.mark.slow
@@ -160,9 +166,8 @@ def test_the_band_ends_where_the_sample_does_and_opens_to_the_maximum(ax, raw):
 
 @pytest.mark.slow
 def test_censored_mass_is_drawn_as_at_least(raw):
-    h = lk.Histogram(
-        lk.HdrBuckets(3), np.array([1000]), np.array([92]), censored=8, censored_at=2e9
-    )
+    counted = np.array([1000]), np.array([92])
+    h = lk.Histogram(lk.HdrBuckets(3), *counted, censored=8, censored_at=2e9)
     figure = drawn(plot.percentiles, h)
     (ax,) = figure.axes
     assert "≥ 2 s (8 requests)" in words_of(figure)
@@ -172,10 +177,7 @@ def test_censored_mass_is_drawn_as_at_least(raw):
 
 @pytest.mark.slow
 def test_zeros_have_a_place_on_a_logarithmic_axis():
-    figure = drawn(
-        plot.percentiles,
-        lk.Histogram.of(np.concatenate([np.zeros(300), np.full(700, 10**6)]).astype(np.int64)),
-    )
+    figure = drawn(plot.percentiles, lk.Histogram.of([0] * 300 + [10**6] * 700))
     (ax,) = figure.axes
     line = ax.get_lines()[0]
     assert ax.get_yticklabels()[0].get_text() == "0"
@@ -189,7 +191,7 @@ def test_runs_are_thin_lines_with_their_range_and_median():
     runs = {f"run {k}": lk.Histogram.of(random.lognormal(13, 0.5, 2000)) for k in range(5)}
     figure = drawn(plot.percentiles, runs, runs=True)
     (ax,) = figure.axes
-    (median,) = [line for line in ax.get_lines() if line.get_label() == "median of 5 runs"]
+    (median,) = lines_named(ax, "median of 5 runs")
     middle = np.sort([runs[label].percentile(99.0) for label in runs])[2]
     k = int(np.searchsorted(median.get_xdata(), 99.0))
     assert median.get_ydata()[k] == pytest.approx(middle, rel=0.02)
@@ -200,19 +202,17 @@ def test_runs_are_thin_lines_with_their_range_and_median():
 
 
 def test_wide_buckets_are_shaded(raw):
-    h = lk.Histogram.from_percentiles(
-        [50, 90, 99], [1e6, 2e6, 9e6], 5000, reported_stats={"max": 2e7}
-    )
+    stats = {"max": 2e7}
+    h = lk.Histogram.from_percentiles([50, 90, 99], [1e6, 2e6, 9e6], 5000, reported_stats=stats)
     figure = drawn(plot.percentiles, h)
     (shade,) = [one for one in figure.axes[0].collections if isinstance(one, PolyCollection)]
     assert same_color(shade.get_facecolor()[0][:3], BLUE)
-    assert any("shaded: the file gives only a range" in word for word in words_of(figure))
+    assert says(figure, "shaded: the file gives only a range")
 
 
 def test_a_summary_is_labelled_points_and_says_what_is_missing():
-    summary = lk.Summary(
-        {"mean": 1.2e6, "max": 9e6}, {50: 1e6, 99: 5e6}, 1000, run=lk.Run(source="s.txt", tool="ab")
-    )
+    run = lk.Run(source="s.txt", tool="ab")
+    summary = lk.Summary({"mean": 1.2e6, "max": 9e6}, {50: 1e6, 99: 5e6}, 1000, run=run)
     figure = drawn(plot.percentiles, summary)
     (points,) = figure.axes[0].get_lines()
     assert points.get_linestyle() == "None"
@@ -247,13 +247,8 @@ def test_summaries_beside_curves(raw):
 
 def test_a_table_of_percentiles_is_drawn_to_its_last_one_each_series_with_its_own_look(ax):
     levels = [50, 99, 99.9, 99.9999]
-    table = {
-        f"client {k}": lk.Summary(
-            {}, {p: 1e6 * (n + 1 + k / 8) for n, p in enumerate(levels)}, None
-        )
-        for k in range(16)
-    }
-    plot.percentiles(table, ax=ax)
+    rows = [{p: 1e6 * (n + 1 + k / 8) for n, p in enumerate(levels)} for k in range(16)]
+    plot.percentiles({f"client {k}": lk.Summary({}, row) for k, row in enumerate(rows)}, ax=ax)
     assert ax.get_xticks()[-2] == 99.9999
     looks = {(line.get_color(), line.get_marker(), line.get_linestyle()) for line in ax.get_lines()}
     assert len(looks) == 16
@@ -264,7 +259,7 @@ def test_a_table_of_percentiles_is_drawn_to_its_last_one_each_series_with_its_ow
 @pytest.mark.slow
 def test_an_empty_series_beside_others_is_named_not_hidden(raw):
     figure = drawn(plot.percentiles, {"a": raw, "b": lk.Histogram.of(np.zeros(0, np.int64))})
-    assert any("nothing counted: b" in word for word in words_of(figure))
+    assert says(figure, "nothing counted: b")
     with pytest.raises(DataNotAvailableError, match="nothing was counted"):
         drawn(plot.percentiles, lk.Histogram.of(np.zeros(0, np.int64)))
 
@@ -274,7 +269,7 @@ def test_hostile_labels_are_drawn_as_they_are(raw):
     data = {r"$\frac{": raw, "b\x1b[2J\nc": raw.histogram(), "x" * 300: raw}
     figure = drawn(plot.percentiles, data)
     assert_tidy(figure)
-    assert not any("\x1b" in word for word in words_of(figure))
+    assert not says(figure, "\x1b")
 
 
 @pytest.mark.slow

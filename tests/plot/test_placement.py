@@ -1,4 +1,4 @@
-"""Where labels go."""
+"""Where labels go, and the title and conditions above a chart."""
 
 from __future__ import annotations
 
@@ -6,16 +6,8 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from latencykit.plot.label_layout import (
-    LabelRequest,
-    LineLabels,
-    along,
-    apart,
-    beside,
-    overlap,
-    place,
-    points_of,
-)
+from latencykit.plot import label_layout as layout
+from latencykit.plot.label_layout import LabelRequest, along, beside, head, place, points_of
 
 ROOM = (0.0, 0.0, 800.0, 400.0)
 
@@ -25,21 +17,14 @@ def box(found, size):
 
 
 def covered(boxes, points):
-    (left, lower, right, upper), *_ = boxes
-    return (
-        (points[:, 0] >= left)
-        & (points[:, 0] <= right)
-        & (points[:, 1] >= lower)
-        & (points[:, 1] <= upper)
-    ).any()
+    low, high = boxes[0, :2], boxes[0, 2:]
+    return ((points >= low) & (points <= high)).all(axis=1).any()
 
 
 def test_labels_stand_beside_their_own_curve_and_off_all_curves():
     x = np.linspace(0, 800, 200)
-    curves = [
-        points_of(np.stack([x, y], 1))
-        for y in (60 + 0.1 * x, 180 + 60 * np.sin(x / 90), 330 - 0.05 * x)
-    ]
+    heights = (60 + 0.1 * x, 180 + 60 * np.sin(x / 90), 330 - 0.05 * x)
+    curves = [points_of(np.stack([x, y], 1)) for y in heights]
     size = (150.0, 14.0)
     wishes = [LabelRequest(size, *along(curve, size, ROOM), (k,)) for k, curve in enumerate(curves)]
     found = place(wishes, curves)
@@ -50,7 +35,9 @@ def test_labels_stand_beside_their_own_curve_and_off_all_curves():
         middle = mine.reshape(2, 2).mean(0)
         nearest = [np.hypot(*(curve - middle).T).min() for curve in curves]
         assert int(np.argmin(nearest)) == k
-    assert not overlap(np.concatenate(boxes), np.concatenate(boxes))[~np.eye(3, dtype=bool)].any()
+    assert not layout.overlap(np.concatenate(boxes), np.concatenate(boxes))[
+        ~np.eye(3, dtype=bool)
+    ].any()
 
 
 def test_where_all_is_crossed_the_least_crossed_place_says_so():
@@ -78,7 +65,7 @@ def test_labels_of_points_stay_in_the_room(point):
 
 def test_positions_are_moved_apart_in_order_and_stay_inside():
     wanted = np.array([50.0, 50.0, 51.0, 90.0, 99.9])
-    placed = apart(wanted, 6.0, 0.0, 100.0)
+    placed = layout.apart(wanted, 6.0, 0.0, 100.0)
     assert (np.diff(placed) >= 6.0 - 1e-9).all()
     assert placed.min() >= 0
     assert placed.max() <= 100 + 1e-9
@@ -95,7 +82,7 @@ def test_a_curve_that_leaves_the_axes_leaves_their_edge_to_labels():
     ax = Figure(figsize=(5, 3)).add_subplot()
     (line,) = ax.plot([0, 1], [99, 99])
     ax.set_ylim(0, 1)
-    labels = LineLabels()
+    labels = layout.LineLabels()
     labels.point(ax, "near the frame", (1, 0.97), [line])
     ax.add_artist(labels)
     ax.figure.draw_without_rendering()
@@ -104,3 +91,52 @@ def test_a_curve_that_leaves_the_axes_leaves_their_edge_to_labels():
     assert not text.get_path_effects()  # nothing crosses it
     box, frame = text.get_window_extent(), ax.get_window_extent()
     assert frame.y1 - box.y1 < 12
+
+
+# ------------------------------------------------------------ title and conditions
+
+
+def headings(ax):
+    return [artist for artist in ax.artists if isinstance(artist, layout.Heading)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [4.0, 8.0, 16.0])
+def test_long_titles_stay_inside_the_figure(width):
+    figure = Figure(figsize=(width, 4), layout="constrained")
+    ax = figure.add_subplot()
+    head(ax, "a finding of many words " * 8, "and a condition of even more words " * 12)
+    figure.draw_without_rendering()
+    for text in headings(ax)[0].get_children():
+        box = text.get_window_extent()
+        assert box.x1 <= figure.bbox.x1
+        assert box.y1 <= figure.bbox.y1 + 1
+        assert box.y0 >= ax.get_window_extent().y1
+        assert text.get_text().count("\n") <= 1
+        assert text.get_text().endswith("…") or width > 8
+
+
+def test_a_word_longer_than_the_line_is_cut():
+    assert layout.wrapped("x" * 50, 10, 2, len) == "x" * 9 + "…"
+
+
+@pytest.mark.slow
+def test_the_title_stands_above_the_conditions():
+    figure = Figure(figsize=(8, 4), layout="constrained")
+    ax = figure.add_subplot()
+    head(ax, "said", "conditions")
+    figure.draw_without_rendering()
+    title, conditions = headings(ax)[0].get_children()
+    assert title.get_text() == "said"
+    assert title.get_window_extent().y0 > conditions.get_window_extent().y1
+    assert title.get_window_extent().x0 == pytest.approx(ax.get_window_extent().x0, abs=2)
+
+
+def test_the_user_has_the_last_word():
+    ax = Figure().add_subplot()
+    head(ax, "said", "conditions", "mine $1$", "")
+    (heading,) = headings(ax)
+    assert heading.title == r"mine \$1\$"
+    assert heading.conditions == ""
+    head(ax, "said", "conditions", "", "")
+    assert headings(ax) == []

@@ -11,7 +11,8 @@ import latencykit as lk
 from latencykit import plot
 from latencykit.plot.label_layout import EndLabels
 from latencykit.plot.style import UNCERTAIN, UNSUPPORTED
-from tests.plot.conftest import CTRLZ, drawn, log_of, words_of
+from tests.conftest import RAW
+from tests.plot.conftest import drawn, log_of, says, words_of
 
 
 def pattern(line, look):
@@ -24,7 +25,7 @@ def test_dashes_are_for_what_is_uncertain_alone(chart, many, raw, twelve_logs):
     figure = drawn(chart, twelve_logs if many else raw)
     dashed = [line for line in figure.axes[0].get_lines() if line.get_linestyle() == "--"]
     assert all(pattern(line, UNCERTAIN) or pattern(line, UNSUPPORTED) for line in dashed)
-    explained = any("dashed: " in word for word in words_of(figure))
+    explained = says(figure, "dashed: ")
     assert explained == any(pattern(line, UNCERTAIN) for line in dashed)
 
 
@@ -58,7 +59,7 @@ def test_labels_of_limits_are_in_the_order_of_their_lines():
 @pytest.mark.parametrize("shape", [(1200, 300), (1000, 560), (700, 300)])
 def test_a_diagnosis_keeps_the_names_of_its_axes(shape):
     width, height = shape
-    figure = drawn(plot.diagnosis, lk.diagnose(lk.read(CTRLZ / "uncorrected.hlog")), width, height)
+    figure = drawn(plot.diagnosis, lk.diagnose(lk.read(RAW)), width, height)
     upper, lower = figure.axes[0].child_axes
     name, other = upper.xaxis.label.get_window_extent(), lower.get_window_extent()
     assert name.y0 >= 0
@@ -79,4 +80,4 @@ def test_large_times_are_a_number_and_a_unit(seconds, text):
     start = np.sort(rng.uniform(0, seconds * 1e9, 3000)).astype(np.int64)
     start[[0, -1]] = 0, seconds * 10**9
     figure = drawn(plot.timeline, lk.Samples(start=start, duration=start % 7_000_000 + 10**6))
-    assert any(f"in {text}" in word for word in words_of(figure))
+    assert says(figure, f"in {text}")

@@ -9,17 +9,16 @@ import latencykit as lk
 from latencykit import plot
 from latencykit.plot.curves import band_ends, curve_of
 from latencykit.views.terminal import terminal_chart
-from tests.plot.conftest import assert_tidy, drawn, words_of
+from tests.plot.conftest import assert_tidy, drawn, lines_named, words_of
 
 PRINTED = (50.0, 90.0, 99.0)
 
 
 def of_tool(scale=1.0):
-    values = np.sort(np.random.default_rng(1).lognormal(14, 1, 5000)) * scale
-    reported_stats = {"min": float(values[0]), "max": float(values[-1])}
-    return lk.Histogram.from_percentiles(
-        PRINTED, np.percentile(values, PRINTED).tolist(), values.size, reported_stats=reported_stats
-    )
+    values = np.random.default_rng(1).lognormal(14, 1, 5000) * scale
+    stats = {"min": float(values.min()), "max": float(values.max())}
+    shown = np.percentile(values, PRINTED).tolist()
+    return lk.Histogram.from_percentiles(PRINTED, shown, values.size, reported_stats=stats)
 
 
 def of_buckets():
@@ -64,7 +63,7 @@ def test_the_area_reaches_from_edge_to_edge(ax):
 def test_printed_percentiles_are_points(ax):
     data = of_tool()
     plot.percentiles(data, ax=ax)
-    (points,) = [line for line in ax.get_lines() if line.get_label() == "_printed"]
+    (points,) = lines_named(ax, "_printed")
     assert points.get_xdata().tolist() == list(PRINTED)
     assert points.get_ydata().tolist() == data.percentile(list(PRINTED)).tolist()
 
@@ -72,16 +71,12 @@ def test_printed_percentiles_are_points(ax):
 @pytest.mark.slow
 @pytest.mark.parametrize("source", ["raw", "reported_percentiles", "buckets"])
 def test_every_curve_lies_inside_its_own_band(raw, source):
-    data = {"raw": raw.histogram(), "reported_percentiles": of_tool(), "buckets": of_buckets()}[
-        source
-    ]
+    sources = {"raw": raw.histogram(), "reported_percentiles": of_tool(), "buckets": of_buckets()}
+    data = sources[source]
     curve = curve_of(data)
     grid, low, high = band_ends(data.evidence(), curve, 0.95, 12)
-    every = np.unique(
-        np.concatenate(
-            (np.linspace(0, curve.limit, 5000), curve.percentile[curve.percentile <= curve.limit])
-        )
-    )
+    own = curve.percentile[curve.percentile <= curve.limit]
+    every = np.unique(np.append(np.linspace(0, curve.limit, 5000), own))
     # the band holds its ends up to each of its percentiles
     step = np.searchsorted(grid, every, "left")
     inside = step < grid.size
@@ -104,18 +99,14 @@ def test_ranges_are_tidy_at_one_two_and_twelve_series(kind, number):
 
 def test_no_mode_is_named_where_a_bucket_only_spreads_its_requests(ax):
     plot.density(of_tool(), ax=ax)
-    named = [
-        word for word in words_of(ax.figure) if word.endswith(" ms") and not word.startswith("max")
-    ]
+    named = {word for word in words_of(ax.figure) if word.endswith(" ms")}
     ticks = {tick.get_text() for tick in ax.get_xticklabels()}
-    assert set(named) <= ticks
+    assert {word for word in named if not word.startswith("max")} <= ticks
 
 
 def test_a_terminal_draws_both_edges():
-    wide, fine = (
-        terminal_chart(data, colour=False)
-        for data in (of_tool(), lk.Histogram.of([1_000_000, 9_000_000]))
-    )
+    pair = of_tool(), lk.Histogram.of([1_000_000, 9_000_000])
+    wide, fine = (terminal_chart(data, colour=False) for data in pair)
     assert "two lines: a range" in wide
     assert "two lines" not in fine
     assert max(map(len, wide.splitlines())) <= 80
@@ -127,10 +118,9 @@ def test_a_load_curve_draws_bars_for_ranges(ax):
         for rate in (100, 200, 400)
     }
     plot.load_curve(runs, ax=ax)
-    drawn_lines = [line for line in ax.get_lines() if line.get_label() == "p50"]
+    drawn_lines = lines_named(ax, "p50")
     assert all(np.size(line.get_ydata()) == 0 for line in drawn_lines)
-    heights = np.concatenate(
-        [path.vertices[:, 1] for bars in ax.collections for path in bars.get_paths()]
-    )
+    paths = [path for bars in ax.collections for path in bars.get_paths()]
+    heights = np.concatenate([path.vertices[:, 1] for path in paths])
     (row,) = of_buckets().percentile_rows([50])
     assert {row.bucket_low, row.bucket_high} <= set(heights.tolist())

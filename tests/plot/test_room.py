@@ -14,7 +14,7 @@ import latencykit as lk
 from latencykit import plot
 from latencykit.plot.files import save
 from latencykit.plot.label_layout import Heading
-from tests.conftest import DATA
+from tests.conftest import CTRLZ
 from tests.plot.conftest import assert_tidy, drawn
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from matplotlib.text import Text
 
 pytestmark = pytest.mark.slow
-CTRLZ = DATA / "hlog/hdrhistogram-java-ctrlz-a"
 
 
 @functools.cache

@@ -13,42 +13,22 @@ from latencykit._text import plain
 from latencykit.plot.style import COLOURS, series_styles, shorten
 
 # Machado, Oliveira, Fernandes (2009), severity 1.0
-SIGHT = {
-    "normal": np.eye(3),
-    "deuteranopia": np.array(
-        [
-            [0.367322, 0.860646, -0.227968],
-            [0.280085, 0.672501, 0.047413],
-            [-0.01182, 0.04294, 0.968881],
-        ]
-    ),
-    "protanopia": np.array(
-        [
-            [0.152286, 1.052583, -0.204868],
-            [0.114503, 0.786281, 0.099216],
-            [-0.003882, -0.048116, 1.051998],
-        ]
-    ),
-    "tritanopia": np.array(
-        [
-            [1.255528, -0.076749, -0.178779],
-            [-0.078411, 0.930809, 0.147602],
-            [0.004733, 0.691367, 0.3039],
-        ]
-    ),
-}
+MATRICES = """
+normal 1 0 0 0 1 0 0 0 1
+deuteranopia 0.367322 0.860646 -0.227968 0.280085 0.672501 0.047413 -0.01182 0.04294 0.968881
+protanopia 0.152286 1.052583 -0.204868 0.114503 0.786281 0.099216 -0.003882 -0.048116 1.051998
+tritanopia 1.255528 -0.076749 -0.178779 -0.078411 0.930809 0.147602 0.004733 0.691367 0.3039
+"""
+ROWS = [line.split() for line in MATRICES.strip().splitlines()]
+SIGHT = {name: np.array(numbers, float).reshape(3, 3) for name, *numbers in ROWS}
 
 
 def lab(colour, sight):
     rgb = np.array(to_rgb(colour))
-    linear = np.clip(
-        sight @ np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4), 0, 1
-    )
-    xyz = (
-        np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
-        @ linear
-        / [0.9505, 1, 1.089]
-    )
+    light = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    linear = np.clip(sight @ light, 0, 1)
+    to_xyz = [[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]
+    xyz = np.array(to_xyz) @ linear / [0.9505, 1, 1.089]
     f = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116)
     return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
 

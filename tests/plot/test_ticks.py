@@ -1,19 +1,17 @@
-"""Ticks of values, shares and times."""
+"""Ticks of values, shares and times, and the percentile axis."""
 
 from __future__ import annotations
+
+import itertools
+import warnings
 
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from latencykit.plot.axes import (
-    DecadeLocator,
-    EvenLocator,
-    TimeLocator,
-    ValueFormatter,
-    log_ticks,
-    value_axis,
-)
+import latencykit.plot  # noqa: F401 - registers the scale
+from latencykit.plot import axes
+from latencykit.plot.axes import PercentileTransform, log_ticks, value_axis
 from latencykit.plot.series import time_texts
 
 
@@ -32,15 +30,8 @@ def test_value_labels_are_durations_without_exponents():
     ax = Figure(figsize=(6, 4)).add_subplot()
     value_axis(ax, 1.2e4, 9e9, "ns")
     ax.figure.draw_without_rendering()
-    assert [label.get_text() for label in ax.get_yticklabels()] == [
-        "10 µs",
-        "100 µs",
-        "1 ms",
-        "10 ms",
-        "100 ms",
-        "1 s",
-        "10 s",
-    ]
+    decades = ["10 µs", "100 µs", "1 ms", "10 ms", "100 ms", "1 s", "10 s"]
+    assert [label.get_text() for label in ax.get_yticklabels()] == decades
 
 
 @pytest.mark.parametrize("log", [True, False])
@@ -56,24 +47,21 @@ def test_beyond_two_minutes_ticks_are_round_in_longer_units(log):
 
 
 def test_one_unit_for_all_ticks():
-    assert [ValueFormatter("ns", "ms")(value) for value in (1e3, 1e6, 2e9)] == [
-        "0.001 ms",
-        "1 ms",
-        "2,000 ms",
-    ]
-    assert ValueFormatter("ns", "us")(1e6) == "1,000 µs"
+    texts = [axes.ValueFormatter("ns", "ms")(value) for value in (1e3, 1e6, 2e9)]
+    assert texts == ["0.001 ms", "1 ms", "2,000 ms"]
+    assert axes.ValueFormatter("ns", "us")(1e6) == "1,000 µs"
 
 
 def test_locators_keep_out_of_the_room_that_is_not_theirs():
-    assert min(DecadeLocator(floor=1e6, ceiling=1e9).tick_values(1e3, 1e12)) >= 1e6
-    assert max(DecadeLocator(floor=1e6, ceiling=1e9).tick_values(1e3, 1e12)) <= 1e9
-    assert min(EvenLocator(0.0, 10.0).tick_values(-5, 20)) == 0.0
-    assert max(EvenLocator(0.0, 10.0).tick_values(-5, 20)) <= 10.0
+    assert min(axes.DecadeLocator(floor=1e6, ceiling=1e9).tick_values(1e3, 1e12)) >= 1e6
+    assert max(axes.DecadeLocator(floor=1e6, ceiling=1e9).tick_values(1e3, 1e12)) <= 1e9
+    assert min(axes.EvenLocator(0.0, 10.0).tick_values(-5, 20)) == 0.0
+    assert max(axes.EvenLocator(0.0, 10.0).tick_values(-5, 20)) <= 10.0
 
 
 @pytest.mark.parametrize("span", [0.003, 1, 21, 100, 3600, 86_400, 30 * 86_400, 4e8])
 def test_times_are_round_and_few(span):
-    ticks = np.array(TimeLocator().tick_values(0, span))
+    ticks = np.array(axes.TimeLocator().tick_values(0, span))
     assert 2 <= ticks.size <= 11
     assert np.allclose(np.diff(ticks), np.diff(ticks)[0])
     assert len(set(time_texts(ticks.tolist()))) == ticks.size
@@ -86,3 +74,42 @@ def test_ticks_of_more_than_a_decade_leave_room_for_their_labels(most):
             ticks = log_ticks(bottom, bottom * 10**decades, most)
             assert 2 <= len(ticks) <= most
             assert min(np.diff(np.log10(ticks))) > 0.5 * decades / most
+
+
+# ------------------------------------------------------------ the percentile axis
+
+
+def test_even_by_nines_and_100_percent_beyond_the_last():
+    places = PercentileTransform(6).transform([0, 90, 99, 99.9, 99.9999, 100])
+    assert np.allclose(places, [0, 1, 2, 3, 6, 6 + axes.BEYOND])
+
+
+def test_there_and_back():
+    percentiles = np.array([0, 10, 50, 99, 99.99, 99.9999, 100])
+    way = PercentileTransform(6)
+    assert np.allclose(way.inverted().transform(way.transform(percentiles)), percentiles, 0, 1e-9)
+    assert isinstance(way.inverted().inverted(), PercentileTransform)
+
+
+def test_ticks_are_the_nines_and_the_maximum():
+    ax = Figure(figsize=(10, 5)).add_subplot()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ax.set_xscale("percentile", nines=6)
+    ax.set_xlim(0, 100)
+    ax.figure.draw_without_rendering()
+    labels = [label.get_text() for label in ax.get_xticklabels()]
+    assert labels == ["0", "50", "90", "99", "99.9", "99.99", "99.999", "99.9999", "100 %"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("nines", [3, 6, 9, 12])
+@pytest.mark.parametrize("width", [3.0, 6.0, 12.0])
+def test_tick_labels_never_meet(nines, width):
+    ax = Figure(figsize=(width, 4)).add_subplot()
+    ax.set_xscale("percentile", nines=nines)
+    ax.set_xlim(0, 100)
+    ax.figure.draw_without_rendering()
+    boxes = [label.get_window_extent() for label in ax.get_xticklabels()]
+    assert [label.get_text() for label in ax.get_xticklabels()][-1] == "100 %"
+    assert all(right.x0 > left.x1 for left, right in itertools.pairwise(boxes))

@@ -9,15 +9,8 @@ from latencykit.units import sure_percentile
 
 
 def test_conditions_are_what_the_run_says():
-    run = lk.Run(
-        tool="wrk2",
-        loop="open",
-        connections=10,
-        rate=500.0,
-        measure="response",
-        corrected="schedule",
-        timeouts=8,
-    )
+    run = lk.Run(tool="wrk2", loop="open", connections=10, rate=500.0, measure="response")
+    run = run.replace(corrected="schedule", timeouts=8)
     said = conditions(lk.Histogram.of([1], run=run))
     assert said == [
         "wrk2", "500 requests/s offered", "open loop", "10 connections", "response times",
@@ -44,7 +37,6 @@ def test_two_stories_need_a_difference():
     other = h.with_run(corrected="us")
     assert two_stories({"raw": h, "b": other}, {"raw": curve_of(h), "b": curve_of(other)}) is None
     slow = lk.Histogram.of([1_000_000] * 900 + [10**9] * 200)
-    story = two_stories(
-        {"raw": h, "corrected": slow}, {"raw": curve_of(h), "corrected": curve_of(slow)}
-    )
+    curves = {"raw": curve_of(h), "corrected": curve_of(slow)}
+    story = two_stories({"raw": h, "corrected": slow}, curves)
     assert story == "Two stories: p90 is 1 ms or 1 s"

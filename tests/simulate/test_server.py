@@ -17,12 +17,8 @@ def one_by_one(server: Server, sent: np.ndarray, seed: int) -> np.ndarray:
     rng = np.random.default_rng(seed)
     work, shard = server.draw(rng, sent.size), server.shards_of(rng, sent.size)
     queue = Queue(server)
-    return np.array(
-        [
-            queue.take(a, w, s)
-            for a, w, s in zip(sent.tolist(), work.tolist(), shard.tolist(), strict=True)
-        ]
-    )
+    rows = zip(sent.tolist(), work.tolist(), shard.tolist(), strict=True)
+    return np.array([queue.take(*row) for row in rows])
 
 
 @pytest.mark.parametrize(

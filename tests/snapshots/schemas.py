@@ -20,6 +20,7 @@ from typing import Annotated, Any, Literal, NotRequired, Union, get_args, get_or
 
 import latencykit
 from latencykit.ctrlz.run import CtrlzRecord
+from latencykit.views import written
 from latencykit.views.compare import CompareRecord
 from latencykit.views.diagnosis import DiagnoseRecord
 from latencykit.views.explanation import ExplainRecord
@@ -30,33 +31,25 @@ from latencykit.views.series import SeriesRecord
 from latencykit.views.slo import CheckRecord
 from latencykit.views.summary import SummaryRecord
 from latencykit.views.sweep import SweepRecord
-from latencykit.views.written import (
-    ChartRecord,
-    ConvertRecord,
-    FormatRecord,
-    HiccupRecord,
-    MergeRecord,
-    ReportRecord,
-)
 
 _FOLDER = Path(latencykit.__file__).parent / "schemas"
 
 RECORDS: dict[str, Any] = {
-    "chart": ChartRecord,
+    "chart": written.ChartRecord,
     "check": CheckRecord,
     "compare": CompareRecord,
-    "convert": ConvertRecord,
+    "convert": written.ConvertRecord,
     "ctrlz": CtrlzRecord,
     "diagnose": DiagnoseRecord,
     "explain": ExplainRecord,
     "fanout": FanoutRecord,
-    "formats": list[FormatRecord],
-    "hiccup": HiccupRecord,
+    "formats": list[written.FormatRecord],
+    "hiccup": written.HiccupRecord,
     "history-check": HistoryCheckRecord,
     "history-show": HistoryShowRecord,
     "load": LoadRecord,
-    "merge": MergeRecord,
-    "report": ReportRecord,
+    "merge": written.MergeRecord,
+    "report": written.ReportRecord,
     "series": SeriesRecord,
     "summary": SummaryRecord,
     "sweep": SweepRecord,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import gzip
 import os
@@ -10,20 +11,18 @@ import signal
 import subprocess
 import sys
 import time
-from http.server import BaseHTTPRequestHandler
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from latencykit.io import files
-from tests.conftest import DATA
-from tests.servers import served
+from tests.conftest import RAW, python
+from tests.servers import Replies, served
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 pytestmark = pytest.mark.slow
-LOG = DATA / "hlog/hdrhistogram-java-ctrlz-a/uncorrected.hlog"
 
 
 @functools.cache
@@ -31,32 +30,20 @@ def bomb() -> bytes:
     return gzip.compress(b"1.5\n" * (24 << 20))
 
 
-class Endless(BaseHTTPRequestHandler):
+class Endless(Replies):
     """Bodies without an end, that unpack to much, and errors at length."""
 
-    def do_GET(self) -> None:
-        self.send_response(500 if "error" in self.path else 200)
-        if "bomb" in self.path:
-            self.send_header("Content-Encoding", "gzip")
-            self.send_header("Content-Length", str(len(bomb())))
-        self.end_headers()
-        if self.command == "HEAD":
-            return
-        try:
+    def answer(self) -> None:
+        with contextlib.suppress(OSError):  # hung up
             if "bomb" in self.path:
-                self.wfile.write(bomb())
+                self.reply(200, bomb(), {"Content-Encoding": "gzip"})
             elif "error" in self.path:
-                self.wfile.write(b"<html>" + b"x" * 100_000)
+                self.reply(500, b"<html>" + b"x" * 100_000)
             else:
-                while True:
+                self.send_response(200)
+                self.end_headers()
+                while self.command != "HEAD":
                     self.wfile.write(b"1.5\n" * (1 << 16))
-        except OSError:
-            pass  # hung up
-
-    do_HEAD = do_GET  # noqa: N815 - the server's name for it
-
-    def log_message(self, *_: Any) -> None:
-        """Say nothing."""
 
 
 @pytest.mark.parametrize("name", ["endless.txt", "bomb.txt"])
@@ -67,8 +54,7 @@ def test_a_download_has_a_limit_by_name(
     with served(Endless) as server:
         server.handle_error = lambda *_: None  # type: ignore[method-assign]
         url = f"http://127.0.0.1:{server.server_port}/{name}"
-        status, out, err = run("-q", "summary", url, "--unit", "ms", "--limit", "download=32MiB")
-    assert (status, out, err.count("\n")) == (2, "", 1)
+        err = run.refused("-q", "summary", url, "--unit", "ms", "--limit", "download=32MiB")
     assert "--limit download=SIZE" in err
     assert not list(tmp_path.iterdir())
 
@@ -76,34 +62,19 @@ def test_a_download_has_a_limit_by_name(
 def test_a_body_is_not_quoted(run: Any) -> None:
     with served(Endless) as server:
         url = f"http://127.0.0.1:{server.server_port}/error.txt"
-        status, _, err = run("-q", "summary", url)
-    assert (status, err.count("\n")) == (2, 1)
-    assert len(err) < 400
+        assert len(run.refused("-q", "summary", url)) < 400
 
 
-class Redirecting(BaseHTTPRequestHandler):
-    """A log, and a redirect to it by the other name of this machine."""
+class Redirecting(Replies):
+    """A log, one that is longer than it says, and a redirect by the other name of this machine."""
 
-    def do_GET(self) -> None:
+    def answer(self) -> None:
         if "away" in self.path:
             port = self.server.server_address[1]
-            self.send_response(302)
-            self.send_header("Location", f"http://127.0.0.1:{port}/a.hlog")
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-            return
-        body = LOG.read_bytes()
-        self.send_response(200)
-        # a body that is longer than it says
-        self.send_header("Content-Length", "2" if "longer" in self.path else str(len(body)))
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(body)
-
-    do_HEAD = do_GET  # noqa: N815 - the server's name for it
-
-    def log_message(self, *_: Any) -> None:
-        """Say nothing."""
+            self.reply(302, headers={"Location": f"http://127.0.0.1:{port}/a.hlog"})
+        else:
+            less = {"Content-Length": "2"} if "longer" in self.path else None
+            self.reply(200, RAW.read_bytes(), less)
 
 
 def test_a_public_address_does_not_redirect_into_the_own_network(
@@ -116,14 +87,12 @@ def test_a_public_address_does_not_redirect_into_the_own_network(
         url = f"http://localhost:{server.server_port}/away.hlog"
         assert run("-q", "summary", url)[0] == 0  # from one private address to another
         monkeypatch.setattr(files, "_is_public", public)
-        status, out, err = run("-q", "summary", url)
-        assert (status, out, err.count("\n")) == (2, "", 1)
+        err = run.refused("-q", "summary", url)
         assert "it redirects to 127.0.0.1" in err
         assert "--allow-private" in err
         assert run("-q", "summary", url, "--allow-private")[0] == 0
         longer = f"http://localhost:{server.server_port}/longer.hlog"
-        status, _, err = run("-q", "summary", longer, "--limit", "tries=1")
-        assert (status, err.count("\n")) == (2, 1)
+        err = run.refused("-q", "summary", longer, "--limit", "tries=1")
         assert "HIST" not in err
 
 
@@ -135,11 +104,13 @@ def test_private_addresses_are_known_in_all_spellings() -> None:
         assert asyncio.run(files._is_public(host)), host
 
 
+SUMMARY = ("-P", "-m", "latencykit", "-q", "summary", RAW)
+
+
 @pytest.mark.parametrize("address", ["tls://127.0.0.1:1", "ucx://127.0.0.1:1", "nonsense://x"])
 def test_an_address_of_any_protocol_is_one_line(address: str) -> None:
     pytest.importorskip("distributed")
-    command = [sys.executable, "-P", "-m", "latencykit", "-q", "summary", LOG, "--dask", address]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = python(*SUMMARY, "--dask", address, check=False)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
     assert f"--dask {address}" in done.stderr
 
@@ -161,17 +132,7 @@ def test_a_scheduler_that_is_killed_is_one_line(tmp_path: Path) -> None:
     with subprocess.Popen([sys.executable, code], stdout=subprocess.PIPE, text=True) as scheduler:
         assert scheduler.stdout is not None
         address = scheduler.stdout.readline().strip()
-        command = [
-            sys.executable,
-            "-P",
-            "-m",
-            "latencykit",
-            "-q",
-            "summary",
-            LOG,
-            "--dask",
-            address,
-        ]
+        command = [sys.executable, *SUMMARY, "--dask", address]
         with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as reading:
             time.sleep(4)  # it waits for a worker that never comes
             os.kill(scheduler.pid, signal.SIGKILL)

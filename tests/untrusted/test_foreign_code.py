@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 import shutil
-import subprocess
 import sys
 import urllib.error
 import urllib.request
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.conftest import DATA, needs_package
+from tests.conftest import RAW, needs_package, python
 from tests.servers import TOKEN, jupyterlab
 
 if TYPE_CHECKING:
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
-LOG = DATA / "hlog/hdrhistogram-java-ctrlz-a/uncorrected.hlog"
 NAMES = (
     "click", "ctypes", "json", "jupyterlab", "numpy", "pandas", "pickle", "pyarrow", "select",
     "socket", "tempfile",
@@ -49,7 +47,7 @@ def hostile(tmp_path: Path) -> Path:
     for name in files:
         mark = str(tmp_path / f"ran-{name.replace('/', '-')}")
         (folder / name).write_text(f"open({mark!r}, 'w').close()\nraise ImportError('hostile')\n")
-    shutil.copy(LOG, folder / "run.hlog")
+    shutil.copy(RAW, folder / "run.hlog")
     return folder
 
 
@@ -83,16 +81,13 @@ def test_modules_beside_a_log_are_not_run(hostile: Path, words: list[str]) -> No
     if "many/*.hlog" in words:
         (hostile / "many").mkdir()
         for number in range(800):
-            (hostile / "many" / f"{number}.hlog").symlink_to(LOG)
+            (hostile / "many" / f"{number}.hlog").symlink_to(RAW)
     nowhere = hostile / "run.hlog"  # no folder: JupyterLab ends at once
     program = hostile.parent / "latencykit"  # as the installed program
-    program.write_text(
-        "from latencykit.__main__ import program\nif __name__ == '__main__': program()\n"
-    )
-    done = subprocess.run(
-        [sys.executable, program, *words], cwd=hostile, text=True,
-        env=os.environ | {"JUPYTER_RUNTIME_DIR": str(nowhere)}, capture_output=True, check=False,
-    )  # fmt: skip
+    code = "from latencykit.__main__ import program\nif __name__ == '__main__': program()\n"
+    program.write_text(code)
+    env = os.environ | {"JUPYTER_RUNTIME_DIR": str(nowhere)}
+    done = python(program, *words, cwd=hostile, env=env, check=False)
     assert marks(hostile) == [], done.stderr
     assert "hostile" not in done.stderr
     if words[0] == "lab":  # without the extra, too, it looks for JupyterLab, and not here
@@ -107,8 +102,8 @@ def test_modules_beside_a_log_are_not_run(hostile: Path, words: list[str]) -> No
 def test_the_viewer_runs_nothing_beside_a_log(hostile: Path) -> None:
     from latencykit.jupyter import server
 
-    (hostile / "-o.hlog").write_bytes(LOG.read_bytes())
-    (hostile / "a=b[1].hlog").write_bytes(LOG.read_bytes())
+    (hostile / "-o.hlog").write_bytes(RAW.read_bytes())
+    (hostile / "a=b[1].hlog").write_bytes(RAW.read_bytes())
     for name in ("run.hlog", "-o.hlog", "a=b[1].hlog"):
         page = asyncio.run(server._page(hostile / name)).decode()
         assert "6,852 requests" in page
@@ -132,7 +127,7 @@ def test_the_viewer_asks_for_the_same_permission_as_the_contents(tmp_path: Path)
     root, home = tmp_path / "root", tmp_path / "home"
     root.mkdir()
     home.mkdir()
-    shutil.copy(LOG, root / "run.hlog")
+    shutil.copy(RAW, root / "run.hlog")
     (home / "denies.py").write_text(DENIES, encoding="utf-8")
 
     def status(address: str, place: str) -> int:

@@ -7,13 +7,14 @@ import json
 import lzma
 import random
 import struct
-import subprocess
 import sys
 import zlib
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+
+from tests.conftest import python
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,11 +38,7 @@ print(status, used.ru_maxrss, used.ru_utime + used.ru_stime)
 def cost(*words: object) -> tuple[int, str, float, float]:
     """Run a command; return its status, its last line, MiB at its peak and its processor time."""
     # Through a small process, for a child's peak includes that of the process that forked it.
-    done = subprocess.run(
-        [sys.executable, "-c", MEASURED, sys.executable, "-P", "-m", "latencykit", "-q",
-         *map(str, words)],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
+    done = python("-c", MEASURED, sys.executable, "-P", "-m", "latencykit", "-q", *words)
     status, kibibytes, seconds = done.stdout.split()
     line = (done.stderr.strip().splitlines() or [""])[-1]
     return int(status), line, int(kibibytes) / 1024, float(seconds)
@@ -95,9 +92,8 @@ def one_object_of_many_keys(path: Path) -> None:
 
 
 def many_lists(path: Path) -> None:
-    path.write_text(
-        json.dumps({f"k{j}": [1] * 20 for j in range(8_000)} | {"latency_ms": [1] * 20})
-    )
+    lists = {f"k{j}": [1] * 20 for j in range(8_000)}
+    path.write_text(json.dumps(lists | {"latency_ms": [1] * 20}))
 
 
 def many_documents(path: Path) -> None:

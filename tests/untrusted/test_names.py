@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-import unicodedata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import latencykit
+from tests.benchmarks.hostile import unsafe
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -32,12 +32,6 @@ def _table(path: Path, slow: int, factor: float = 1.0) -> Path:
         rows.append(f'{k * 2_000_000},{value},"{name}"')
     path.write_text("\n".join(rows) + "\n", encoding="utf-8", newline="")
     return path
-
-
-def _unsafe(text: str) -> list[str]:
-    """Characters that a terminal takes for commands, or that reorder what it shows."""
-    bad = (c for c in text if c != "\n" and unicodedata.category(c) in ("Cc", "Cf", "Cs", "Co"))
-    return [repr(c) for c in dict.fromkeys(bad)]
 
 
 COMMANDS = (
@@ -64,7 +58,7 @@ def test_no_name_is_a_command(words: tuple[str, ...], style: str, run: Any, tmp_
         files.append(_table(tmp_path / "b.csv", 5, 1.5))
     status, out, err = run(*words[:1], *files, *words[1:], "--format", style)
     assert status in (0, 1, 2)
-    assert not _unsafe(out + err)
+    assert not unsafe(out + err)
     if style == "json" and out:
         json.loads(out)
     if style == "markdown":
@@ -77,7 +71,7 @@ def test_a_page_has_no_foreign_markup(run: Any, tmp_path: Path) -> None:
     path = tmp_path / "a.html"
     assert run("report", _table(tmp_path / "a.csv", 3), "-o", path)[0] == 0
     text = path.read_text(encoding="utf-8")
-    assert not _unsafe(text)
+    assert not unsafe(text)
     assert "<img src=x" not in text
     assert "<script>alert" not in text
 

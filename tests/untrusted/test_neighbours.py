@@ -12,10 +12,9 @@ import pytest
 
 from latencykit import _files
 from latencykit.views.tables import Table
-from tests.conftest import DATA
+from tests.conftest import RAW
 
 ROOT = Path(__file__).parents[2]
-LOG = DATA / "hlog/hdrhistogram-java-ctrlz-a/uncorrected.hlog"
 NAMES = ("![x](http://evil/a.png)", "[x](javascript:alert)", "<img src=http://evil>", "a|b", "`x`")
 
 
@@ -26,7 +25,7 @@ def test_no_name_becomes_markup(name: str, run: Any, tmp_path: Path) -> None:
     row = table.render().splitlines()[2]
     assert not re.search(r"(?<!\\)[\[\]|`<]", row.strip("| "))
     status, out, err = run(
-        "compare", f"{name.replace('/', '_')}={LOG}", LOG, "--format", "markdown"
+        "compare", f"{name.replace('/', '_')}={RAW}", RAW, "--format", "markdown"
     )
     assert status in (0, 1), err
     assert not re.search(r"(?<!\\)\]\(|<img", out)

@@ -19,62 +19,11 @@ if TYPE_CHECKING:
 
 ROOT = Path(latencykit.__file__).parent
 WAYS = {"match": "match", "fullmatch": "fullmatch"}  # all others search
-UNITS = (
-    *(
-        "\n",
-        " ",
-        "\t",
-        "1",
-        "a",
-        ",",
-        ".",
-        "-",
-        "a ",
-        "1 ",
-        "1,",
-        "1.",
-        "a:",
-        "a=",
-        "[",
-        "(",
-        '"',
-        "|",
-    ),
-    *(
-        "\\",
-        "x\n",
-        " \n",
-        "a\n",
-        " 1 ",
-        "% ",
-        "=",
-        "/",
-        "a/",
-        "{",
-        "<",
-        "1ms ",
-        "ms",
-        "1:",
-        "#",
-        "a.",
-    ),
-    *(
-        "_a",
-        "\r",
-        ": ",
-        '"a" ',
-        "- ",
-        "[1] ",
-        "(1) ",
-        "GET ",
-        "1e",
-        "+1",
-        ".5",
-        "1\n",
-        "0,",
-        "- 1 ",
-    ),
+TEXT = (
+    '\n¦ ¦\t¦1¦a¦,¦.¦-¦a ¦1 ¦1,¦1.¦a:¦a=¦[¦(¦"¦|¦\\¦x\n¦ \n¦a\n¦ 1 ¦% ¦'
+    '=¦/¦a/¦{¦<¦1ms ¦ms¦1:¦#¦a.¦_a¦\r¦: ¦"a" ¦- ¦[1] ¦(1) ¦GET ¦1e¦+1¦.5¦1\n¦0,¦- 1 '
 )
+UNITS = TEXT.split("¦")
 LENGTHS = 250, 1_000, 4_000  # characters
 MOST = 0.02  # seconds, of which a linear pattern takes a hundredth
 HARMLESS = {
@@ -130,14 +79,8 @@ def literal(node: ast.Call, values: dict, where: str) -> dict:
             if "re." in ast.unparse(one):
                 flags |= eval(ast.unparse(one), dict(values))
         pattern = re.compile(text, flags) if isinstance(text, str | bytes) else text
-    except (
-        NameError,
-        TypeError,
-        KeyError,
-        AttributeError,
-        re.error,
-    ):  # of a variable: a name that is bound elsewhere
-        return {}
+    except (NameError, TypeError, KeyError, AttributeError, re.error):
+        return {}  # of a variable: a name that is bound elsewhere
     if not isinstance(pattern, re.Pattern) or way in ("compile", "escape"):
         return {}
     return {(pattern.pattern, pattern.flags, WAYS.get(way, "search")): where}
@@ -222,9 +165,8 @@ def slowest(key: tuple[str | bytes, int, str]) -> tuple[float, str]:
     ask = getattr(re.compile(text, flags), way)
     worst = 0.0, ""
     shown = text if isinstance(text, str) else text.decode("latin1")
-    for before, unit in strings(
-        shown, flags & (re.MULTILINE | re.IGNORECASE | re.DOTALL | re.VERBOSE), way
-    ):
+    known = re.MULTILINE | re.IGNORECASE | re.DOTALL | re.VERBOSE
+    for before, unit in strings(shown, flags & known, way):
         for size in LENGTHS:
             body = f"{before}{(unit * size)[:size]}\0!"
             asked = body if isinstance(text, str) else body.encode("latin1", "replace")

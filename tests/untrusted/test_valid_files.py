@@ -9,12 +9,10 @@ import numpy as np
 import pytest
 
 import latencykit as lk
-from tests.conftest import DATA
+from tests.conftest import RAW
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-LOG = DATA / "hlog/hdrhistogram-java-ctrlz-a/uncorrected.hlog"
 
 
 def columns() -> dict[str, tuple[Any, list[Any] | None]]:
@@ -108,10 +106,10 @@ def test_carriage_returns_alone_end_lines(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_bytes(b'{"latency_ms": 1}\r{"latency_ms": 2}\r{"latency_ms": 3}\r')
     assert lk.read(path).max == 3e6
-    lines = LOG.read_bytes().split(b"\n")
+    lines = RAW.read_bytes().split(b"\n")
     path = tmp_path / "a.hlog"
     path.write_bytes(b"\r".join(lines))
-    found, whole = lk.read(path).histogram(), lk.read(LOG).histogram()
+    found, whole = lk.read(path).histogram(), lk.read(RAW).histogram()
     assert np.array_equal(found.counts, whole.counts)
     first = next(k for k, line in enumerate(lines) if line[:1].isdigit())
     lines[first + 3] = lines[first + 3][:40]

@@ -13,19 +13,17 @@ import numpy as np
 import pytest
 
 import latencykit as lk
-from tests.conftest import DATA
+from tests.conftest import RAW
 from tests.servers import jupyterlab
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-CTRLZ = DATA / "hlog/hdrhistogram-java-ctrlz-a"
-
 
 @pytest.fixture(scope="session")
 def raw() -> lk.HistogramLog:
     """Twenty seconds of a closed loop, six of which the server was stopped."""
-    return lk.read(CTRLZ / "uncorrected.hlog")
+    return lk.read(RAW)
 
 
 @pytest.fixture(scope="session")
@@ -50,17 +48,33 @@ def model_of(page: str) -> dict[str, Any]:
 
 
 class Opened:
-    """A page that was opened from its file, without a network, and what it complained of."""
+    """A tab with a page that was opened from its file, without a network, and what it complained of."""
 
     def __init__(self, tab: Any, path: Path) -> None:
-        self.page, self.context = tab, tab.context
+        self.tab = tab
         self.complaints: list[str] = []
         self.requests: list[str] = []
-        self.page.on("console", lambda message: self.complaints.append(message.text))
-        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.page.on("request", lambda request: self.requests.append(request.url))
-        self.page.goto(path.as_uri())
-        self.page.wait_for_selector("html[data-ready]", timeout=60_000)
+        tab.on("console", lambda message: self.complaints.append(message.text))
+        tab.on("pageerror", lambda error: self.complaints.append(str(error)))
+        tab.on("request", lambda request: self.requests.append(request.url))
+        tab.goto(path.as_uri())
+        tab.wait_for_selector("html[data-ready]", timeout=60_000)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.tab, name)
+
+    def selection(self) -> list[float] | None:
+        """First and last moment of what is selected."""
+        return self.evaluate("window.latencykit.selection()")
+
+    def place(self, moment: float) -> tuple[float, float]:
+        """Position of a moment in the timeline on the screen."""
+        self.locator("#plot-timeline").scroll_into_view_if_needed()
+        script = """() => {
+            const box = document.querySelector('#plot-timeline .catch').getBoundingClientRect();
+            return [box.left, box.width, box.top + box.height / 2, ...window.latencykit.extent()] }"""
+        left, width, y, first, last = self.evaluate(script)
+        return left + width * (moment - first) / (last - first), y
 
     def rows(self) -> dict[str, dict[float, float]]:
         """Percentile → value of each series, in the table of the selection."""
@@ -68,22 +82,25 @@ class Opened:
             row.cells[0].textContent,
             [...row.querySelectorAll('[data-percentile]')].map(
                 cell => [+cell.dataset.percentile, +cell.dataset.value])])"""
-        return {name: dict(map(tuple, cells)) for name, cells in self.page.evaluate(script)}
+        return {name: dict(map(tuple, cells)) for name, cells in self.evaluate(script)}
+
+    def copied(self, kind: str) -> str:
+        """What a button copies: a "command" or "Python"."""
+        self.get_by_role("button", name=f"Copy as {kind}").click()
+        self.get_by_text("Copied", exact=True).wait_for()
+        said: str = self.text_content("#spoken")
+        assert said.startswith("Copied: ")
+        self.get_by_text("Copied", exact=True).wait_for(state="detached")
+        return said.removeprefix("Copied: ")
 
     def drag(self, begin: float, end: float) -> None:
         """Drag with the mouse across the timeline, from one moment to another (seconds)."""
-        script = """() => {
-            const box = document.querySelector('#plot-timeline .catch').getBoundingClientRect();
-            const {left, width, top, height} = box;
-            return [left, width, top + height / 2, ...window.latencykit.extent()] }"""
-        self.page.locator("#plot-timeline").scroll_into_view_if_needed()
-        left, width, y, first, last = self.page.evaluate(script)
-        x = [left + width * (moment - first) / (last - first) for moment in (begin, end)]
-        self.page.mouse.move(x[0], y)
-        self.page.mouse.down()
-        self.page.mouse.move((x[0] + x[1]) / 2, y, steps=3)
-        self.page.mouse.move(x[1], y, steps=2)
-        self.page.mouse.up()
+        (start, y), (stop, _) = self.place(begin), self.place(end)
+        self.mouse.move(start, y)
+        self.mouse.down()
+        self.mouse.move((start + stop) / 2, y, steps=3)
+        self.mouse.move(stop, y, steps=2)
+        self.mouse.up()
 
 
 @pytest.fixture(scope="module")
@@ -93,15 +110,19 @@ def tabs() -> list[Any]:
 
 
 @pytest.fixture
-def opened(browser: Any, tabs: list[Any]) -> Iterator[Any]:
-    """Open pages; they are given up after the test."""
+def opened(browser: Any, tabs: list[Any], tmp_path: Path) -> Iterator[Any]:
+    """Open pages, or reports of data; they are given up after the test, which none complained in."""
     held: list[Opened] = []
     devices: list[Any] = []
 
-    def open_page(path: Path, width: int = 1280, scheme: str = "light", **device: Any) -> Opened:
+    def open_page(
+        shown: Any, width: int = 1280, scheme: str = "light", device: Any = None, **options: Any
+    ) -> Opened:
+        page = isinstance(shown, Path) and shown.suffix == ".html"
+        path = shown if page else lk.report(shown, tmp_path / "page.html", **options)
         look = {"viewport": {"width": width, "height": 900}, "color_scheme": scheme}
         if device or not tabs:
-            tab = browser.new_context(**look, offline=True, **device).new_page()
+            tab = browser.new_context(**look, offline=True, **(device or {})).new_page()
             devices.extend([tab.context] if device else [])
         else:
             tab = tabs.pop()
@@ -118,7 +139,8 @@ def opened(browser: Any, tabs: list[Any]) -> Iterator[Any]:
             continue
         for other in one.context.pages[1:]:
             other.close()
-        tabs.append(one.page)
+        tabs.append(one.tab)
+    assert [one.complaints for one in held if one.complaints] == []
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,9 +11,6 @@ import latencykit as lk
 from latencykit.views.page import byte_count
 from latencykit.views.page_series import finer
 from tests.views.conftest import model_of
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.slow
 
@@ -63,39 +60,37 @@ def omitting() -> lk.HistogramLog:
 
 @pytest.mark.needs_tool
 def test_what_omits_has_finer_bins_and_one_correction(
-    omitting: lk.HistogramLog, tmp_path: Path, opened: Any
+    omitting: lk.HistogramLog, opened: Any
 ) -> None:
     model = model_of(lk.report({"log": omitting}, page_size="4MB").html)
     assert [len(one.get("packed", {}).get("start", ())) for one in model["series"]] == [600, 0]
     assert len(model["edges"]) == 601
-    page = opened(lk.report({"log": omitting}, tmp_path / "page.html", expected_interval="5ms"))
+    page = opened({"log": omitting}, expected_interval="5ms")
     corrected = lk.diagnose(omitting, expected_interval="5ms").corrected
-    page.page.locator("#stalls button", has_text="Show").first.click()
+    page.locator("#stalls button", has_text="Show").first.click()
 
     def check() -> tuple[float, float]:
-        start, end = page.page.evaluate("latencykit.selection()")
-        counts = page.page.locator("#numbers [data-count]").all_inner_texts()
+        start, end = page.selection()
+        counts = page.locator("#numbers [data-count]").all_inner_texts()
         parts = (omitting.between(start, end).histogram(), corrected)  # of the whole run
         for selected, (name, row), count in zip(parts, page.rows().items(), counts, strict=True):
             assert count == f"{selected.count:,}", name
             assert row == {p: selected.percentile(p) for p in row}, name
         return start, end
 
-    assert page.page.evaluate("latencykit.page.finer.bin") == 1
+    assert page.evaluate("latencykit.page.finer.bin") == 1
     start, end = check()
     assert start <= 120.1 < 123.9 <= end <= start + 6
-    page.page.locator("#plot-timeline").focus()
-    page.page.keyboard.press("0")
+    page.press("#plot-timeline", "0")
     assert check() == (start, end)
-    page.page.wait_for_url(lambda url: "span=" in url and "zoom=" not in url)
+    page.wait_for_url(lambda url: "span=" in url and "zoom=" not in url)
     other = page.context.new_page()
-    other.goto(page.page.url)
+    other.goto(page.url)
     other.wait_for_selector("html[data-ready]")
     assert other.evaluate("latencykit.selection()") == [start, end]
-    page.page.keyboard.press("Shift+ArrowRight")  # the finer bin's edge is none of the whole run's
+    page.keyboard.press("Shift+ArrowRight")  # the finer bin's edge is none of the whole run's
     later = check()
     assert later[1] > end
-    assert page.complaints == []
 
 
 @pytest.mark.parametrize("span", [(82.3, 1410.7), (0.0, 700.0), (1990.5, 3700.0), (7.2, 9.1)])
@@ -121,32 +116,31 @@ def test_finer_edges_enclose_complete_bins(
 
 
 @pytest.mark.needs_tool
-def test_show_shows_a_short_stall(paused: lk.HistogramLog, tmp_path: Path, opened: Any) -> None:
-    page = opened(lk.report({"log": paused}, tmp_path / "page.html", title="page"))
+def test_show_shows_a_short_stall(paused: lk.HistogramLog, opened: Any) -> None:
+    page = opened({"log": paused}, title="page")
     bins = "latencykit.page.series[0].data.start.length"
-    assert page.page.evaluate(bins) == 180
-    page.page.locator("#stalls button", has_text="Show").first.click()
-    start, end = page.page.evaluate("latencykit.selection()")
+    assert page.evaluate(bins) == 180
+    page.locator("#stalls button", has_text="Show").first.click()
+    start, end = page.selection()
     assert start <= 2000.1
     assert 2000.41 <= end <= start + 3  # intervals of the log, not time bins of 20 s
-    assert page.page.evaluate("latencykit.page.zoomed[1] - latencykit.page.zoomed[0]") < 60
+    assert page.evaluate("latencykit.page.zoomed[1] - latencykit.page.zoomed[0]") < 60
     selected = paused.between(start, end).histogram()
     assert page.rows()["log"][99.0] == selected.percentile(99)
-    assert page.page.locator("#numbers [data-count]").inner_text() == str(selected.count)
-    page.page.wait_for_url(lambda url: "zoom=" in url and "span=" in url)
-    address, rows = page.page.url, page.rows()
+    assert page.locator("#numbers [data-count]").inner_text() == str(selected.count)
+    page.wait_for_url(lambda url: "zoom=" in url and "span=" in url)
+    address, rows = page.url, page.rows()
     other = page.context.new_page()
     other.goto(address)
     other.wait_for_selector("html[data-ready]")
     assert other.evaluate("latencykit.selection()") == [start, end]
-    page.page.get_by_role("button", name="All", exact=True).click()
-    assert page.page.evaluate(bins) == 180
+    page.get_by_role("button", name="All", exact=True).click()
+    assert page.evaluate(bins) == 180
     assert page.rows() == rows  # the numbers of a selection do not depend on the zoom
     page.drag(1000, 3000)
-    start, end = page.page.evaluate("latencykit.selection()")
+    start, end = page.selection()
     count = paused.between(start, end).histogram().count
-    assert page.page.locator("#numbers [data-count]").inner_text() == f"{count:,}"
-    assert page.complaints == []
+    assert page.locator("#numbers [data-count]").inner_text() == f"{count:,}"
 
 
 def test_the_kernel_answers_with_single_intervals(paused: lk.HistogramLog) -> None:
@@ -163,10 +157,8 @@ def test_the_kernel_answers_with_single_intervals(paused: lk.HistogramLog) -> No
 
 
 @pytest.mark.needs_tool
-def test_finer_bins_are_asked_for_and_drawn(
-    paused: lk.HistogramLog, tmp_path: Path, opened: Any
-) -> None:
-    page = opened(lk.report({"log": paused}, tmp_path / "page.html")).page
+def test_finer_bins_are_asked_for_and_drawn(paused: lk.HistogramLog, opened: Any) -> None:
+    page = opened({"log": paused})
     page.evaluate("latencykit.page.ask = (span) => (window.asked = span)")
     page.evaluate("latencykit.page.zoom([100, 140])")
     page.wait_for_timeout(300)
@@ -175,7 +167,7 @@ def test_finer_bins_are_asked_for_and_drawn(
     page.evaluate("(detail) => latencykit.addFiner(detail)", finer({"log": paused}, start, end))
     assert page.evaluate("latencykit.page.series[0].data.start.length") == 80
     page.evaluate("latencykit.select(110.2, 112.9)")
-    assert page.evaluate("latencykit.selection()") == [110, 113]
+    assert page.selection() == [110, 113]
     count = paused.between(110, 113).histogram().count
     assert page.locator("#numbers [data-count]").inner_text() == f"{count:,}"
     page.evaluate("latencykit.page.zoom(null)")

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.conftest import DATA
+from tests.conftest import DATA, RAW
 from tests.servers import TOKEN
-from tests.views.conftest import CTRLZ
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,7 +32,7 @@ def page_of(address: str, path: str, token: str = TOKEN) -> tuple[int, str]:
 
 def test_a_double_click_opens_the_report(lab: tuple[str, Path], browser: Any) -> None:
     address, folder = lab
-    shutil.copy(CTRLZ / "uncorrected.hlog", folder / "run.hlog")
+    shutil.copy(RAW, folder / "run.hlog")
     shutil.copy(WRK, folder / "wrk.txt")
     (folder / "bad.hlog").write_text("nonsense\n")
     page = browser.new_page(viewport={"width": 1400, "height": 1000})
@@ -72,9 +71,8 @@ def test_a_double_click_opens_the_report(lab: tuple[str, Path], browser: Any) ->
     files.filter(has_text="worse.hlog").dblclick()
     alert = report("worse.hlog").get_by_role("alert")
     alert.wait_for(timeout=60_000)
-    assert (
-        report("worse.hlog").locator("meta[name=color-scheme]").get_attribute("content") == "dark"
-    )
+    scheme = report("worse.hlog").locator("meta[name=color-scheme]")
+    assert scheme.get_attribute("content") == "dark"
     assert not errors
     page.close()
 
@@ -83,8 +81,8 @@ def test_the_server_keeps_to_its_root_and_asks_who_it_is(lab: tuple[str, Path]) 
     address, folder = lab
     (folder.parent / "outside.hlog").write_text("")
     (folder / ".hidden.hlog").write_text("")
-    (folder / "link.hlog").symlink_to(CTRLZ / "uncorrected.hlog")
-    shutil.copy(CTRLZ / "uncorrected.hlog", folder / "run.hlog")
+    (folder / "link.hlog").symlink_to(RAW)
+    shutil.copy(RAW, folder / "run.hlog")
     for path in ("../outside.hlog", "..%2Foutside.hlog", "/etc/passwd", "nothing.hlog", ""):
         assert page_of(address, path)[0] == 404, path
     assert page_of(address, ".hidden.hlog")[0] == 404

@@ -13,6 +13,7 @@ from latencykit.plot.timeline_chart import intervals_of
 from latencykit.units import format_value
 from latencykit.views.document import script_of
 from latencykit.views.page_data import packed, page_bins
+from tests.benchmarks.worlds import autoregression
 from tests.conftest import log_of_values
 
 pytestmark = [pytest.mark.needs_tool, pytest.mark.slow]
@@ -35,15 +36,10 @@ def test_percentiles_of_random_counts(engine: Any) -> None:
         for scale in (1, 1e3, 1e6):
             values = np.rint(scale * rng.lognormal(3, 1.5, size))
             histogram = lk.Histogram.of(values, digits=digits)
-            buckets = histogram.buckets
-            vectors.append(
-                {
-                    "low": buckets.low(histogram.index).tolist(),
-                    "high": buckets.high(histogram.index).tolist(),
-                    "counts": histogram.counts.tolist(),
-                    "max": float(histogram.max),
-                }
-            )
+            ends = (histogram.buckets.low, histogram.buckets.high)
+            low, high = (end(histogram.index).tolist() for end in ends)
+            vector = {"low": low, "high": high, "counts": histogram.counts.tolist()}
+            vectors.append(vector | {"max": float(histogram.max)})
             found = histogram.percentile(PERCENTILES)
             expected.append(np.minimum(found, histogram.max).tolist())
     code = """asked.vectors.map((one) => {
@@ -67,14 +63,9 @@ def test_texts_of_values(engine: Any) -> None:
 
 def test_lines_over_time_are_those_of_the_chart(engine: Any) -> None:
     """No percentile of fewer requests than it takes; the few of a last bin draw no leap."""
-    logs = [
-        log_of_values(np.random.default_rng(k).lognormal(13, 0.5, (60, k)), np.arange(60.0))
-        for k in (5, 40, 150)
-    ]
-    slow = log_of_values([[10**9]], [59.0])
-    logs = [
-        log.between(0, 59) + last for log in logs for last in (log_of_values([[9]], [59.0]), slow)
-    ]
+    values = [np.random.default_rng(k).lognormal(13, 0.5, (59, k)) for k in (5, 40, 150)]
+    ends = [log_of_values([[value]], [59.0]) for value in (9, 10**9)]
+    logs = [log_of_values(own) + end for own in values for end in ends]
     code = """Promise.all(asked.map(async (one) => {
       const found = overTime(await unpack(one));
       return [100, 99, 50].map((p) => found[p].map((row) => row && row.value));
@@ -92,11 +83,8 @@ def test_lines_over_time_are_those_of_the_chart(engine: Any) -> None:
 def test_nothing_is_evaluated_and_nothing_is_fetched() -> None:
     for home in ("page", "widget"):
         text = script_of(home)
-        assert not [
-            word
-            for word in ("eval(", "new Function", "fetch(", "import(", "\nimport {")
-            if word in text
-        ]
+        words = ("eval(", "new Function", "fetch(", "import(", "\nimport {")
+        assert not [word for word in words if word in text]
 
 
 @pytest.mark.parametrize("step", [0.0, 0.03])
@@ -105,9 +93,7 @@ def test_intervals_of_differences_contain_the_true_one(engine: Any, step: float)
     rng = np.random.default_rng(12)
     worlds, size = [], 240
     for _ in range(100):
-        level = np.zeros(size)
-        for k in range(1, size):
-            level[k] = 0.5 * level[k - 1] + rng.normal(0, step)
+        level = step / 0.75**0.5 * autoregression(rng, size, 0.5)
         duration = rng.lognormal(14 + np.repeat(level, 50), 0.4)
         samples = lk.Samples(start=np.arange(duration.size) * 20_000_000, duration=duration)
         worlds.append(packed(page_bins(samples.to_log("1s"))[0]))

@@ -11,6 +11,7 @@ import pytest
 import latencykit as lk
 from latencykit.plot.series import as_series
 from latencykit.views.page import page_html
+from tests.conftest import RAW
 from tests.io.test_contract import cases
 
 pytestmark = [pytest.mark.needs_tool, pytest.mark.slow]
@@ -42,7 +43,10 @@ class Tab:
         self.page.on("pageerror", lambda error: self.said.append(str(error)))
 
     def show(self, data: Any, **options: Any) -> dict[str, Any]:
-        self.path.write_text(page_html(data, **options), encoding="utf-8")
+        return self.look(page_html(data, **options))
+
+    def look(self, text: str) -> dict[str, Any]:
+        self.path.write_text(text, encoding="utf-8")
         self.said.clear()
         self.page.goto(self.path.as_uri())
         self.page.wait_for_selector("html[data-ready], #trouble:not([hidden])", state="attached")
@@ -68,28 +72,15 @@ def assert_drawn(tab: Tab, seen: dict[str, Any], data: Any) -> None:
         kept = re.split(r"…| #\d+$", row[0])
         assert re.fullmatch(".*".join(map(re.escape, kept)), label or "all requests")
         counted = one.histogram() if isinstance(one, lk.HistogramLog | lk.Samples) else one
-        known = (
-            counted.requests
-            if isinstance(counted, lk.Histogram)
-            else getattr(counted, "count", None)
-        )
+        known = getattr(counted, "requests", getattr(counted, "count", None))
         assert count == ("" if known is None else str(known))
-        assert row[1] == (
-            "model"
-            if isinstance(one, lk.Distribution)
-            else "not reported"
-            if known is None
-            else f"{known:,}"
-        )
-        empty = known == 0 or (
-            isinstance(counted, lk.Summary) and not {*counted.reported_percentiles, *counted.stats}
-        )
+        words = "not reported" if known is None else f"{known:,}"
+        assert row[1] == ("model" if isinstance(one, lk.Distribution) else words)
+        held, empty = getattr(counted, "count", True), known == 0
+        if isinstance(counted, lk.Summary):
+            held = counted.reported_percentiles
+            empty |= not {*held, *counted.stats}
         assert any(row[2:]) or empty
-        held = (
-            counted.reported_percentiles
-            if isinstance(counted, lk.Summary)
-            else getattr(counted, "count", True)
-        )
         if not held:
             assert "nothing to draw" in seen["curve"] or "no distribution to draw" in seen["curve"]
     assert seen["drawn"] or seen["reasons"]
@@ -121,11 +112,9 @@ def every_type() -> dict[str, Any]:
     rng = np.random.default_rng(3)
     start = np.arange(3000) * 5_000_000
     took = rng.lognormal(13, 1, start.size).astype(np.int64)
-    outcome = np.where(
-        np.arange(start.size) % 50 == 7,
-        "timeout",
-        np.where(np.arange(start.size) % 31 == 4, "error", "ok"),
-    )
+    number = np.arange(start.size)
+    outcome = np.where(number % 31 == 4, "error", "ok")
+    outcome = np.where(number % 50 == 7, "timeout", outcome)
     took = np.where(outcome == "timeout", 2_000_000_000, took)
     timed = lk.Samples(start=start, duration=took, outcome=outcome)
     untimed = lk.Samples(duration=took)
@@ -137,21 +126,20 @@ def every_type() -> dict[str, Any]:
     wide = lk.Histogram.from_buckets(
         [0, 1e6, 1e7], [1e6, 1e7, 1e8], [10, 900, 90], censored=20, censored_at=1e8
     )
-    paced = lk.read(lk_data("hlog/hdrhistogram-java-ctrlz-a/uncorrected.hlog"))
+    forty = {"start": start[:40], "duration": took[:40]}
+    late = lk.Samples(start=start + 10**6, duration=took, intended=start)
+    open_above = lk.Histogram.from_percentiles([50, 90], [1e6, 2e6], 1000)
+    timeouts = lk.Histogram.from_buckets([0], [1e6], [0], censored=5, censored_at=1e6)
+    mean = lk.Summary({"mean": 1e6})
+    paced = lk.read(RAW)
     summary = lk.Summary({"mean": 1.2e6, "max": 9e6}, {50.0: 9e5, 66.0: 1e6, 99.0: 4e6}, 1234)
     return {
         "samples with times": timed,
-        "samples of which none succeeded": lk.Samples(
-            start=start[:40], duration=took[:40], outcome=["error"] * 40
-        ),
-        "samples that all timed out": lk.Samples(
-            start=start[:40], duration=took[:40], outcome=["timeout"] * 40
-        ),
+        "samples of which none succeeded": lk.Samples(**forty, outcome=["error"] * 40),
+        "samples that all timed out": lk.Samples(**forty, outcome=["timeout"] * 40),
         "samples sent at once": lk.Samples(start=np.zeros(30), duration=np.arange(30) + 1),
         "one sample": lk.Samples(start=[5], duration=[7], unit="ms"),
-        "samples with intended starts": lk.Samples(
-            start=start + 10**6, duration=took, intended=start
-        ),
+        "samples with intended starts": late,
         "samples without times": untimed,
         "bare numbers": lk.Samples(duration=took, unit="none"),
         "zeros": lk.Histogram.of(np.zeros(100)),
@@ -164,16 +152,12 @@ def every_type() -> dict[str, Any]:
         "log in wide buckets": wide_log(),
         "histogram": untimed.histogram(),
         "histogram of percentiles": reported_percentiles,
-        "histogram of percentiles without a maximum": lk.Histogram.from_percentiles(
-            [50, 90], [1e6, 2e6], 1000
-        ),
+        "histogram of percentiles without a maximum": open_above,
         "histogram in wide buckets": wide,
         "empty histogram": lk.Histogram.of([]),
-        "nothing but timeouts": lk.Histogram.from_buckets(
-            [0], [1e6], [0], censored=5, censored_at=1e6
-        ),
+        "nothing but timeouts": timeouts,
         "summary": summary,
-        "summary of a mean": lk.Summary({"mean": 1e6}),
+        "summary of a mean": mean,
         "summary of a count": lk.Summary({}, {}, 10),
         "model": lk.fan_out(log, 100),
         "several of them": {
@@ -181,17 +165,11 @@ def every_type() -> dict[str, Any]:
             "samples": timed,
             "wrk": reported_percentiles,
             "go": summary,
-            "mean": lk.Summary({"mean": 1e6}),
+            "mean": mean,
             "none": lk.Histogram.of([]),
         },
         "nine series": {f"s{k}": log.between(0, 1 + k) for k in range(9)},
     }
-
-
-def lk_data(name: str) -> Any:
-    from tests.conftest import DATA
-
-    return DATA / name
 
 
 def wide_log() -> lk.HistogramLog:
@@ -200,14 +178,8 @@ def wide_log() -> lk.HistogramLog:
     from latencykit.core.buckets import EdgeBuckets
 
     buckets = EdgeBuckets([0.0, 1e6, 5e6], [1e6, 5e6, 1e8])
-    indptr = np.arange(13) * 3
-    block = Block(
-        np.arange(12),
-        indptr,
-        np.tile(np.arange(3), 12),
-        np.tile([50, 40, 3], 12) + np.arange(36),
-        buckets,
-    )
+    index, counts = np.tile(np.arange(3), 12), np.tile([50, 40, 3], 12) + np.arange(36)
+    block = Block(np.arange(12), np.arange(13) * 3, index, counts, buckets)
     return lk.HistogramLog(np.arange(12.0) * 15, np.full(12, 15.0), [MemoryPart([block])])
 
 
@@ -215,12 +187,8 @@ def wide_log() -> lk.HistogramLog:
 def test_the_page_of_every_data_type_draws(tab, kind):
     data = every_type()[kind]
     named = data if isinstance(data, dict) else {kind: data}
-    assert_drawn(tab, tab.show(named), named)
-    assert_drawn(
-        tab,
-        tab.show(named, slo="p99=10ms, max=1s, mean=5ms" if "bare" not in kind else None),
-        named,
-    )
+    for slo in (None, "p99=10ms, max=1s, mean=5ms" if "bare" not in kind else None):
+        assert_drawn(tab, tab.show(named, slo=slo), named)
 
 
 def test_a_summary_shows_the_count_and_the_numbers_that_the_tool_printed(tab):
@@ -230,14 +198,8 @@ def test_a_summary_shows_the_count_and_the_numbers_that_the_tool_printed(tab):
     head = tab.page.eval_on_selector_all("#numbers", script)
     (row,) = seen["rows"]
     shown = dict(zip(head, row, strict=True))
-    assert shown == {
-        "series": "ab",
-        "requests": "1,234",
-        "p50": "900 µs",
-        "p66": "1 ms",
-        "p99": "4 ms",
-        "mean": "1.2 ms",
-    }
+    percentiles = {"p50": "900 µs", "p66": "1 ms", "p99": "4 ms"}
+    assert shown == {"series": "ab", "requests": "1,234", **percentiles, "mean": "1.2 ms"}
     assert seen["drawn"] == 3
     assert "100 µs" in tab.page.inner_text("#key-numbers")
 
@@ -245,11 +207,7 @@ def test_a_summary_shows_the_count_and_the_numbers_that_the_tool_printed(tab):
 def test_one_section_that_fails_says_so_and_leaves_the_others_alone(tab, raw):
     text = page_html({"raw": raw})
     assert '"mixture":[{' in text
-    tab.path.write_text(text.replace('"mixture":[{', '"mixture":[null,{'), encoding="utf-8")
-    tab.said.clear()
-    tab.page.goto(tab.path.as_uri())
-    tab.page.wait_for_selector("html[data-ready]")
-    seen = tab.page.evaluate(LOOK)
+    seen = tab.look(text.replace('"mixture":[{', '"mixture":[null,{'))
     assert len(seen["trouble"]) == 1
     assert tab.page.inner_text("#plot-fanOut").startswith("This chart could not be drawn")
     assert any("TypeError" in text for text in tab.said)
@@ -262,11 +220,7 @@ def test_one_section_that_fails_says_so_and_leaves_the_others_alone(tab, raw):
 def test_a_series_whose_bytes_are_corrupt_keeps_its_curve(tab, raw):
     text = page_html({"raw": raw})
     at = text.index('"bytes":"') + 60
-    tab.path.write_text(text[:at] + "AAAAAAAA" + text[at + 8 :], encoding="utf-8")
-    tab.said.clear()
-    tab.page.goto(tab.path.as_uri())
-    tab.page.wait_for_selector("html[data-ready]")
-    seen = tab.page.evaluate(LOOK)
+    seen = tab.look(text[:at] + "AAAAAAAA" + text[at + 8 :])
     assert {one.split(" (")[0] for one in seen["trouble"]} == {"This chart could not be drawn"}
     assert tab.said
     assert seen["drawn"]

@@ -32,35 +32,33 @@ def shown(tmp_path: Path, opened: Any) -> tuple[lk.History, Any]:
 def _table(page: Any) -> list[list[str]]:
     script = """() => [...document.querySelectorAll('#history-table tr')].map(
         row => [...row.cells].map(cell => cell.textContent))"""
-    found: list[list[str]] = page.page.evaluate(script)
+    found: list[list[str]] = page.evaluate(script)
     return found
 
 
 def test_two_clicks_compare_two_runs(shown: tuple[lk.History, Any]) -> None:
     history, page = shown
-    assert page.page.locator("#history-trends circle").count() == 80
-    assert page.page.locator("#history-trends rect title").count() == 2  # a change per statistic
-    assert page.page.inner_text("#history-chosen") == "No run is chosen."
-    page.page.click("circle[data-run='3'] >> nth=0")
-    assert "0000003" in page.page.inner_text("#history-chosen")
-    assert page.page.locator("#history-curves path").count() == 1
-    page.page.click("circle[data-run='35'] >> nth=0")
-    assert page.page.locator("#history-curves path").count() == 2
+    assert page.locator("#history-trends circle").count() == 80
+    assert page.locator("#history-trends rect title").count() == 2  # a change per statistic
+    assert page.inner_text("#history-chosen") == "No run is chosen."
+    page.click("circle[data-run='3'] >> nth=0")
+    assert "0000003" in page.inner_text("#history-chosen")
+    assert page.locator("#history-curves path").count() == 1
+    page.click("circle[data-run='35'] >> nth=0")
+    assert page.locator("#history-curves path").count() == 2
     head, *rows = _table(page)
     assert head == ["series", "statistic", "0000003", "0000023", "change"]
     values = [history.runs[k].series["checkout"].value("p50") for k in (3, 35)]
     expected = [f"{100 * (values[1] / values[0] - 1):+.1f} %"]
     assert rows[0] == ["checkout", "p50", *(format_value(v, "ns") for v in values), *expected]
-    page.page.click("circle[data-run='3'] >> nth=0")  # a second click closes it
+    page.click("circle[data-run='3'] >> nth=0")  # a second click closes it
     assert _table(page)[0] == ["series", "statistic", "0000023"]
-    assert page.complaints == []
     assert len(page.requests) == 1
 
 
 def test_runs_are_chosen_with_the_keyboard(shown: tuple[lk.History, Any]) -> None:
     _, page = shown
-    page.page.focus("circle[data-run='39'] >> nth=0")
-    page.page.keyboard.press("ArrowLeft")
-    page.page.keyboard.press("Enter")
-    assert "0000026" in page.page.inner_text("#history-chosen")
-    assert page.complaints == []
+    page.focus("circle[data-run='39'] >> nth=0")
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("Enter")
+    assert "0000026" in page.inner_text("#history-chosen")

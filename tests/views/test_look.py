@@ -15,6 +15,7 @@ from latencykit.plot.style import short_names
 
 pytestmark = pytest.mark.slow
 
+Many = dict[str, lk.Samples]
 NAMES = [f"checkout-production-eu-west-{k:02d}-with-cache-replica-{k % 3}" for k in range(1, 15)]
 
 # Pairs of texts and buttons that cover each other, and texts beyond their picture.
@@ -43,7 +44,7 @@ OVERLAPS = """() => {
 
 
 @pytest.fixture(scope="session")
-def fourteen() -> dict[str, lk.Samples]:
+def fourteen() -> Many:
     """Fourteen series whose names differ in the middle."""
     rng = np.random.default_rng(3)
     series = {}
@@ -71,28 +72,19 @@ def test_short_names_are_distinct() -> None:
 @pytest.mark.parametrize("width", [390, 1280, 2000])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_nothing_overlaps(
-    width: int,
-    scheme: str,
-    fourteen: dict[str, lk.Samples],
-    raw: lk.HistogramLog,
-    spiky: lk.Samples,
-    tmp_path: Path,
-    opened: Any,
+    width: int, scheme: str, fourteen: Any, raw: lk.HistogramLog, spiky: lk.Samples, opened: Any
 ) -> None:
     pages = {"many": fourteen, "pair": {"raw": raw, "part": raw.between(0, 12)}, "spiky": spiky}
     for name, data in pages.items():
-        page = opened(lk.report(data, tmp_path / f"{name}.html"), width=width, scheme=scheme)
-        assert page.page.evaluate(OVERLAPS) == [], name
-        page.page.evaluate("latencykit.select(5, 12)")
-        assert page.page.evaluate(OVERLAPS) == [], name
-        assert page.complaints == []
+        page = opened(data, width=width, scheme=scheme)
+        assert page.evaluate(OVERLAPS) == [], name
+        page.evaluate("latencykit.select(5, 12)")
+        assert page.evaluate(OVERLAPS) == [], name
 
 
 @pytest.mark.needs_tool
-def test_fourteen_series_are_unmistakable(
-    fourteen: dict[str, lk.Samples], tmp_path: Path, opened: Any
-) -> None:
-    page = opened(lk.report(fourteen, tmp_path / "page.html")).page
+def test_fourteen_series_are_unmistakable(fourteen: Many, opened: Any) -> None:
+    page = opened(fourteen)
     texts = lambda where: page.locator(where).all_text_contents()  # noqa: E731
     assert len(set(texts("#plot-curve .label"))) == 14
     assert len(set(texts("#plot-timeline .label"))) == 14
@@ -110,11 +102,9 @@ def test_fourteen_series_are_unmistakable(
 
 @pytest.mark.needs_tool
 @pytest.mark.parametrize("width", [390, 1280])
-def test_many_series_over_time_have_lanes(
-    width: int, fourteen: dict[str, lk.Samples], tmp_path: Path, opened: Any
-) -> None:
+def test_many_series_over_time_have_lanes(width: int, fourteen: Many, opened: Any) -> None:
     shorter = fourteen | {name: fourteen[name].between(0, 5) for name in list(fourteen)[:7]}
-    page = opened(lk.report(shorter, tmp_path / "page.html"), width=width).page
+    page = opened(shorter, width=width)
     assert page.locator("#plot-timeline svg text.label").count() == 14  # those that end sooner, too
     boxes = """all => all.map((one) => [one.getBoundingClientRect().top, one.getBoundingClientRect().bottom])"""
     lines = page.locator("#plot-timeline svg g > path.line:not(.thin):not(.faint)")
@@ -127,10 +117,8 @@ def test_many_series_over_time_have_lanes(
 
 
 @pytest.mark.needs_tool
-def test_what_goes_on_below_the_window_fades(
-    fourteen: dict[str, lk.Samples], tmp_path: Path, opened: Any
-) -> None:
-    column = opened(lk.report(fourteen, tmp_path / "page.html")).page.locator(".percentiles")
+def test_what_goes_on_below_the_window_fades(fourteen: Many, opened: Any) -> None:
+    column = opened(fourteen).locator(".percentiles")
     assert column.evaluate("one => one.scrollHeight > one.clientHeight + 100")
     assert "linear-gradient" in column.evaluate("one => getComputedStyle(one).maskImage")
     column.evaluate("one => one.scrollTo(0, one.scrollHeight)")
@@ -138,9 +126,7 @@ def test_what_goes_on_below_the_window_fades(
     assert last["y"] + last["height"] <= end["y"] + end["height"] - 27  # none of it is faded
 
 
-def test_many_series_begin_with_pictures(
-    fourteen: dict[str, lk.Samples], raw: lk.HistogramLog
-) -> None:
+def test_many_series_begin_with_pictures(fourteen: Many, raw: lk.HistogramLog) -> None:
     html = lk.report(fourteen | {"raw": raw}).html
     header, folded = html.partition("</header>")[0].split("<details>")
     assert header.count("class='headline") == 1  # the one whose measurement omits
@@ -152,9 +138,9 @@ def test_many_series_begin_with_pictures(
 
 
 @pytest.mark.needs_tool
-def test_print_begins_on_the_first_page(raw: lk.HistogramLog, tmp_path: Path, opened: Any) -> None:
+def test_print_begins_on_the_first_page(raw: lk.HistogramLog, opened: Any) -> None:
     data = {"raw": raw, "part": raw.between(0, 12)}
-    page = opened(lk.report(data, tmp_path / "page.html"), width=703).page
+    page = opened(data, width=703)
     page.emulate_media(media="print")
     page.wait_for_timeout(200)
     assert page.locator("#legend button[data-series]").first.is_visible()
@@ -165,10 +151,8 @@ def test_print_begins_on_the_first_page(raw: lk.HistogramLog, tmp_path: Path, op
 
 
 @pytest.mark.needs_tool
-def test_letters_are_printed_as_large_as_on_the_screen(
-    raw: lk.HistogramLog, tmp_path: Path, opened: Any
-) -> None:
-    page = opened(lk.report(raw, tmp_path / "page.html"), width=1280).page
+def test_letters_are_printed_as_large_as_on_the_screen(raw: lk.HistogramLog, opened: Any) -> None:
+    page = opened(raw, width=1280)
     scale = "svg => svg.getBoundingClientRect().width / svg.viewBox.baseVal.width"
     page.emulate_media(media="print")  # one column: a picture is not blown up to its width
     page.wait_for_timeout(200)  # it is drawn anew
@@ -201,15 +185,14 @@ def test_without_scripts_a_page_shows_a_picture(
 @pytest.mark.needs_tool
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing(
-    scheme: str, raw: lk.HistogramLog, spiky: lk.Samples, tmp_path: Path, opened: Any
+    scheme: str, raw: lk.HistogramLog, spiky: lk.Samples, opened: Any
 ) -> None:
     axe = Path(os.environ.get("AXE_CORE", "node_modules/axe-core/axe.min.js"))
     if not axe.exists():
         pytest.skip("axe-core is not here (npm install --no-save axe-core, or AXE_CORE=its file)")
     pages = {"pair": {"raw": raw, "part": raw.between(0, 12)}, "spiky": spiky}
     for name, data in pages.items():
-        path = lk.report(data, tmp_path / f"{name}.html", slo="99=20ms,max=1s")
-        page = opened(path, scheme=scheme, bypass_csp=True).page
+        page = opened(data, scheme=scheme, device={"bypass_csp": True}, slo="99=20ms,max=1s")
         page.evaluate("latencykit.select(5, 12)")
         page.evaluate(axe.read_text())
         kinds = "['wcag2a', 'wcag2aa', 'wcag21aa', 'wcag22aa', 'best-practice']"
@@ -219,10 +202,8 @@ def test_axe_finds_nothing(
 
 
 @pytest.mark.needs_tool
-def test_a_table_that_goes_on_to_the_right_shows_it(
-    fourteen: dict[str, lk.Samples], tmp_path: Path, opened: Any
-) -> None:
-    page = opened(lk.report(fourteen, tmp_path / "page.html"), width=390).page
+def test_a_table_that_goes_on_to_the_right_shows_it(fourteen: Many, opened: Any) -> None:
+    page = opened(fourteen, width=390)
     table = page.locator("#key-numbers .scroll").first
     assert table.evaluate("one => one.scrollWidth > one.clientWidth + 100")
     assert table.evaluate("one => getComputedStyle(one).backgroundAttachment") == "local, scroll"

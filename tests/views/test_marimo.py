@@ -6,7 +6,7 @@ import runpy
 
 import pytest
 
-from tests.views.conftest import CTRLZ
+from tests.conftest import RAW
 
 NOTEBOOK = """
 import marimo
@@ -44,7 +44,7 @@ def test_marimo_shows_what_notebooks_show(tmp_path):
     marimo = pytest.importorskip("marimo", reason="marimo is not installed (extra dev)")
     pytest.importorskip("anywidget", reason="the widget is an anywidget")
     path = tmp_path / "notebook.py"
-    path.write_text(NOTEBOOK.format(path=str(CTRLZ / "uncorrected.hlog")))
+    path.write_text(NOTEBOOK.format(path=str(RAW)))
     outputs, names = runpy.run_path(str(path))["app"].run()
     explored, report, chart, log = [marimo.as_html(one).text for one in outputs[1:]]
     assert "<marimo-anywidget" in explored

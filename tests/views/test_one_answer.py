@@ -62,17 +62,11 @@ def check(name: str, kept: list[tuple[str, Any]]) -> None:
             slo = SLO.parse(f"p{percentile:g}={factor * middle!r}{unit}")
             rows = {form: slo.check(data)[0] for form, data in kept}
             outcomes = {row.outcome for row in rows.values()} - {"unknown"}
-            where = (
-                name,
-                percentile,
-                factor,
-                {form: row.outcome for form, row in rows.items()},
-            )
+            said = {form: (row.outcome, row.sure) for form, row in rows.items()}
+            where = (name, percentile, factor, said)
             assert len(outcomes) <= 1, where
             surest = [row.sure for row in rows.values()]
-            assert all(rich or not poor for rich, poor in itertools.pairwise(surest)), (
-                where, surest,
-            )  # fmt: skip
+            assert all(rich or not poor for rich, poor in itertools.pairwise(surest)), where
 
 
 def load(name: str, kept: list[tuple[str, Any]]) -> None:

@@ -13,17 +13,16 @@ import pytest
 import latencykit as lk
 from latencykit.views.page import page_html
 from latencykit.views.summary import headline
-from tests.views.conftest import CTRLZ, model_of
+from tests.conftest import CTRLZ, RAW, SCHEDULED
+from tests.views.conftest import model_of
 
 NASTY = "</script><img src=x onerror=alert(1)>$x$\u2028\x1b[31m'\"&<b>"
 
 
 @pytest.fixture(scope="module")
 def page(raw):
-    return page_html(
-        {"raw": raw.with_run(unit_from="option", corrected="tool")},
-        slo="p99=10ms, max=1s, failed=1%",
-    )
+    stated = raw.with_run(unit_from="option", corrected="tool")
+    return page_html({"raw": stated}, slo="p99=10ms, max=1s, failed=1%")
 
 
 @pytest.mark.slow
@@ -35,37 +34,26 @@ def test_the_policy_allows_the_pages_own_script_and_style_and_nothing_else(page)
         assert f"{name}-src 'sha256-{digest}'" in policy
     assert "default-src 'none'" in policy
     assert "unsafe" not in policy
-    assert not re.search(
-        r"<[^>]*\s(style|on\w+)=", re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL)
-    )
+    markup = re.sub(r"(?s)<script.*?</script>", "", page)
+    assert not re.search(r"<[^>]*\s(style|on\w+)=", markup)
 
 
 def test_it_reaches_for_nothing(page):
     addresses = set(re.findall(r"\bhttps?://[^\s\"'<>)]+", page))
     assert addresses <= {"http://www.w3.org/2000/svg"}
-    assert not re.search(
-        r"<(link|iframe|object|embed|base)\b|\bsrc=|@import|url\((?!#)|\beval\(|new "
-        r"Function|innerHTML",
-        page,
-    )
+    elements, code = r"<(link|iframe|object|embed|base)\b", r"\beval\(|new Function|innerHTML"
+    assert not re.search(rf"{elements}|\bsrc=|@import|url\((?!#)|{code}", page)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("where", ["label", "source", "tag", "tool", "note", "title"])
 def test_nothing_foreign_becomes_markup(where, raw):
-    run = {
-        "source": {"source": NASTY},
-        "tool": {"tool": NASTY, "command": NASTY},
-        "note": {"notes": (NASTY,)},
-    }.get(where, {})
-    log = raw.with_run(**run)
+    named = {"source": {"source": NASTY}, "tool": {"tool": NASTY, "command": NASTY}}
+    log = raw.with_run(**(named | {"note": {"notes": (NASTY,)}}).get(where, {}))
     if where == "tag":
         log = log.with_tag(NASTY) + log.with_tag("b")
-    text = page_html(
-        {NASTY if where == "label" else "a": log},
-        title=NASTY if where == "title" else None,
-        command=NASTY,
-    )
+    label, title = NASTY if where == "label" else "a", NASTY if where == "title" else None
+    text = page_html({label: log}, title=title, command=NASTY)
     assert "<img" not in text
     assert "<b>'" not in text
     assert "\x1b" not in text
@@ -76,10 +64,9 @@ def test_nothing_foreign_becomes_markup(where, raw):
 
 @pytest.mark.slow
 def test_every_data_type_has_a_page(raw):
+    number = np.arange(1000)
     series = {
-        "samples": lk.Samples(
-            start=np.arange(1000) * 1000, duration=np.arange(1000) + 1, unit="us"
-        ),
+        "samples": lk.Samples(start=number * 1000, duration=number + 1, unit="us"),
         "no times": lk.Samples(duration=np.arange(50) + 1, unit="ms"),
         "log": raw,
         "histogram": raw.histogram(),
@@ -103,10 +90,8 @@ def test_every_data_type_has_a_page(raw):
 
 def test_the_slo_is_judged_and_drawn_as_steps(page):
     steps = model_of(page)["slo"]
-    assert [(step["percentile"], step["limit"], step["outcome"]) for step in steps] == [
-        (99.0, 1e7, "met"),
-        (100.0, 1e9, "missed"),
-    ]
+    found = [(step["percentile"], step["limit"], step["outcome"]) for step in steps]
+    assert found == [(99.0, 1e7, "met"), (100.0, 1e9, "missed")]
     assert "SLO: 1 of 3 limits missed" in page
 
 
@@ -134,7 +119,7 @@ def test_what_omits_is_red_its_stall_is_shaded_and_the_corrected_curve_stands_be
 
 @pytest.mark.slow
 def test_what_was_scheduled_is_called_clean_and_stays_alone():
-    text = page_html(lk.read(CTRLZ / "scheduled.hlog"))
+    text = page_html(lk.read(SCHEDULED))
     assert len(model_of(text)["series"]) == 1
     assert "class='badge good'>clean" in text
     assert "What the measurement left out" not in text
@@ -142,16 +127,14 @@ def test_what_was_scheduled_is_called_clean_and_stays_alone():
 
 @pytest.mark.slow
 def test_a_unit_that_is_only_assumed_settles_no_limit(raw):
-    assert {
-        step["outcome"] for step in model_of(page_html(raw, slo="p99=10ms, max=1s"))["slo"]
-    } == {"unknown"}
+    steps = model_of(page_html(raw, slo="p99=10ms, max=1s"))["slo"]
+    assert {step["outcome"] for step in steps} == {"unknown"}
 
 
 @pytest.mark.slow
 def test_series_are_compared_with_the_first(raw):
-    text = page_html(
-        {"before": raw, "after": raw.histogram(), "other": lk.Summary({"mean": 1e6}, {50.0: 9e5})}
-    )
+    other = lk.Summary({"mean": 1e6}, {50.0: 9e5})
+    text = page_html({"before": raw, "after": raw.histogram(), "other": other})
     assert "Compared with before" in text
     assert text.count("class='badge unsure'>inconclusive") >= 1
     assert "id='comparison'" not in page_html(raw)
@@ -168,16 +151,16 @@ def test_the_fan_out_is_the_rooms_own(raw):
     assert row["mixture"][0]["value"] < leaf
 
 
+FEW = "(uncertain: few requests)"
+
+
 @pytest.mark.parametrize(
     ("values", "said"),
     [
         ([7_000_000] * 5, "All 5 requests took 7 ms."),
         (
             [1_000_000, 2_000_000, 9_000_000],
-            (
-                "3 requests: p50 2 ms (uncertain: few requests), p99 9 ms (uncertain: few "
-                "requests), max 9 ms."
-            ),
+            f"3 requests: p50 2 ms {FEW}, p99 9 ms {FEW}, max 9 ms.",
         ),
         ([], "Nothing was counted."),
     ],
@@ -190,34 +173,31 @@ def test_headlines_say_no_more_than_the_sample_can(values, said):
 def test_timeouts_are_reported_and_never_counted_as_answers(spiky):
     text = headline(spiky.histogram())
     assert "120 gave no answer within 2 s" in text
-    reported_stats = model_of(page_html(spiky))["series"][0]["packed"]
-    assert sum(reported_stats["timeouts"]) == 120
-    assert {bound for bound in reported_stats["bound"] if bound is not None} == {2e9}
+    packed = model_of(page_html(spiky))["series"][0]["packed"]
+    assert sum(packed["timeouts"]) == 120
+    assert {bound for bound in packed["bound"] if bound is not None} == {2e9}
 
 
 @pytest.mark.slow
 def test_a_page_that_grows_too_large_takes_wider_slots():
     rng = np.random.default_rng(2)
-    samples = lk.Samples(
-        start=np.arange(40_000) * 10**6, duration=rng.lognormal(12, 2, 40_000).astype(np.int64)
-    )
-    reported_stats = model_of(page_html(samples, page_size=3_000))["series"][0]["packed"]
-    assert len(reported_stats["start"]) <= 40
+    duration = rng.lognormal(12, 2, 40_000).astype(np.int64)
+    samples = lk.Samples(start=np.arange(40_000) * 10**6, duration=duration)
+    packed = model_of(page_html(samples, page_size=3_000))["series"][0]["packed"]
+    assert len(packed["start"]) <= 40
 
 
 @pytest.mark.slow
 def test_the_command_line_writes_the_page_and_states_its_source(tmp_path, run):
-    source = CTRLZ / "uncorrected.hlog"
     for name in ("report", "chart"):
         target = tmp_path / f"{name}.html"
-        assert run(name, f"closed={source}", "-o", target)[0] == 0
+        assert run(name, f"closed={RAW}", "-o", target)[0] == 0
         text = target.read_text()
-        assert hashlib.sha256(source.read_bytes()).hexdigest() in text
+        assert hashlib.sha256(RAW.read_bytes()).hexdigest() in text
         assert f"latencykit {name} closed=" in text
-        assert f"{source.stat().st_size:,} bytes" in text
-    status, _, err = run("chart", source, "-o", tmp_path / "x.html", "--kind", "density")
-    assert status == 2
-    assert "--kind density is for pictures" in err
+        assert f"{RAW.stat().st_size:,} bytes" in text
+    words = ("chart", RAW, "-o", tmp_path / "x.html", "--kind", "density")
+    assert "--kind density is for pictures" in run.refused(*words)
 
 
 def test_a_change_without_an_interval_is_not_judged(raw: lk.HistogramLog) -> None:

@@ -25,60 +25,54 @@ def day() -> lk.HistogramLog:
 
 
 def test_grey_is_explained_where_there_is_some(
-    raw: lk.HistogramLog, day: lk.HistogramLog, tmp_path: Path, opened: Any
+    raw: lk.HistogramLog, day: lk.HistogramLog, opened: Any
 ) -> None:
-    page = opened(lk.report(raw, tmp_path / "raw.html")).page
+    page = opened(raw)
     assert "Grey: stalls" in page.locator(".time").inner_text()
-    page = opened(lk.report(day, tmp_path / "day.html")).page
+    page = opened(day)
     assert "Grey: stalls" not in page.locator(".time").inner_text()
 
 
-def test_times_and_time_bins_are_those_that_are_shown(
-    day: lk.HistogramLog, tmp_path: Path, opened: Any
-) -> None:
-    page = opened(lk.report(day, tmp_path / "day.html", page_size="300kB"))
+def test_times_and_time_bins_are_those_that_are_shown(day: lk.HistogramLog, opened: Any) -> None:
+    page = opened(day, page_size="300kB")
     ticks = "#plot-timeline .tick[text-anchor=middle]"
-    texts = page.page.locator(ticks).all_text_contents()
+    texts = page.locator(ticks).all_text_contents()
     assert texts == time_texts([3600.0 * k for k in range(0, 13, int(texts[1].split()[0]))])
-    whole = page.page.locator("#bins").inner_text()
-    page.page.evaluate("latencykit.page.zoom([5400, 12600])")
-    texts = page.page.locator(ticks).all_text_contents()
+    whole = page.locator("#bins").inner_text()
+    page.evaluate("latencykit.page.zoom([5400, 12600])")
+    texts = page.locator(ticks).all_text_contents()
     assert all(text.endswith((" s", " min", " h")) for text in texts)
-    page.page.evaluate(
+    page.evaluate(
         """() => { const page = latencykit.page; page.details.push({span: [0, 1e6], bin: page.model.bin / 2,
             edges: page.allEdges, series: [page.series[0].coarse]}); page.zoom([5400, 12600]); }"""
     )
-    assert page.page.locator("#bins").inner_text().startswith("Zoomed in: time bins of ")
-    page.page.evaluate("latencykit.page.zoom(null)")
-    assert page.page.locator("#bins").inner_text() == whole
-    assert page.complaints == []
+    assert page.locator("#bins").inner_text().startswith("Zoomed in: time bins of ")
+    page.evaluate("latencykit.page.zoom(null)")
+    assert page.locator("#bins").inner_text() == whole
 
 
-def test_a_drag_snaps_to_the_finest_series(tmp_path: Path, opened: Any) -> None:
+def test_a_drag_snaps_to_the_finest_series(opened: Any) -> None:
     rng = np.random.default_rng(3)
     short = log_of_values(rng.lognormal(13, 0.5, (600, 20)), np.arange(600.0))
     long = log_of_values(rng.lognormal(13, 0.5, (3600, 20)), np.arange(3600.0))
-    page = opened(lk.report({"long": long, "short": short}, tmp_path / "page.html"))
-    page.page.evaluate("latencykit.page.zoom([0, 300])")
-    page.page.evaluate("latencykit.select(13, 15)")
-    start, end = page.page.evaluate("latencykit.selection()")
+    page = opened({"long": long, "short": short})
+    page.evaluate("latencykit.page.zoom([0, 300])")
+    page.evaluate("latencykit.select(13, 15)")
+    start, end = page.selection()
     assert (start, end) == (12, 16)  # bins of two seconds
-    row = page.page.locator("#numbers tr", has_text="long")
+    row = page.locator("#numbers tr", has_text="long")
     own = [float(row.get_attribute(f"data-{name}")) for name in ("from", "to")]
     assert own[0] <= 12 < 16 <= own[1]
     assert row.locator("[data-count]").inner_text() == f"{long.between(*own).count:,}"
-    words = page.page.locator("#numbers tr", has_text="short").locator("[data-count]")
+    words = page.locator("#numbers tr", has_text="short").locator("[data-count]")
     assert words.inner_text() == f"{short.between(start, end).count:,}"
-    page.page.get_by_role("button", name="Copy as command").click()
-    page.page.get_by_text("Copied", exact=True).wait_for()
-    assert f"--from {own[0]:g}s --to {own[1]:g}s" in page.page.inner_text("#spoken")
-    assert page.complaints == []
+    assert f"--from {own[0]:g}s --to {own[1]:g}s" in page.copied("command")
 
 
 def test_labels_beside_the_timeline_name_the_lines_in_view(
-    tmp_path: Path, raw: lk.HistogramLog, opened: Any
+    raw: lk.HistogramLog, opened: Any
 ) -> None:
-    page = opened(lk.report(raw, tmp_path / "page.html")).page
+    page = opened(raw)
     heights = """() => [...document.querySelectorAll('#plot-timeline svg > text.label')].map(
         (one) => [one.textContent, +one.getAttribute('y')])"""
     page.evaluate("latencykit.page.zoom([0, 12])")
@@ -88,20 +82,16 @@ def test_labels_beside_the_timeline_name_the_lines_in_view(
     assert whole.keys() == early.keys() == {"max", "p99", "p50"}
     assert whole["max"] < early["max"]  # the stalled second ends that view
     rng = np.random.default_rng(3)
-    logs = {
-        k: log_of_values(rng.lognormal(13, 0.5, (k, 20)), np.arange(float(k))) for k in (20, 90)
-    }
-    page = opened(lk.report({"short": logs[20], "long": logs[90]}, tmp_path / "two.html")).page
+    short, long = (log_of_values(rng.lognormal(13, 0.5, (k, 20))) for k in (20, 90))
+    page = opened({"short": short, "long": long})
     assert dict(page.evaluate(heights)).keys() == {"long"}  # the short one ended long before
 
 
-def test_one_command_and_one_reason_for_all_series(tmp_path: Path, opened: Any) -> None:
+def test_one_command_and_one_reason_for_all_series(opened: Any) -> None:
     path = Path(lk.__file__).parents[1] / "data/redis-tagged.hlog"
-    page = opened(lk.report(path, tmp_path / "page.html")).page
-    page.get_by_role("button", name="Copy as command").click()
-    page.get_by_text("Copied", exact=True).wait_for()
+    page = opened(path)
     command = "latencykit summary redis-tagged.hlog --tag get --tag set"
-    assert page.inner_text("#spoken") == f"Copied: {command}"
+    assert page.copied("command") == command
     page.evaluate("latencykit.select(0, 4)")
     box = page.locator("#plot-curve svg").bounding_box()
     page.mouse.move(box["x"] + 0.7 * box["width"], box["y"] + 60)
@@ -118,25 +108,19 @@ def test_what_is_copied_of_parts_of_a_table_finds_them_again(
     rows = [f"{k / 10},{k % 7 + 1},/{'ab'[k % 2]}\n" for k in range(600)]
     (tmp_path / "calls.csv").write_text("start_s,latency_ms,endpoint\n" + "".join(rows))
     assert run("report", "calls.csv", "--by", "endpoint", "-o", "page.html")[0] == 0
-    page = opened(tmp_path / "page.html").page
-    copied = {}
-    for kind in ("command", "Python"):
-        page.get_by_role("button", name=f"Copy as {kind}").click()
-        page.get_by_text("Copied", exact=True).wait_for()
-        page.get_by_text("Copied", exact=True).wait_for(state="detached")
-        copied[kind] = page.text_content("#spoken").removeprefix("Copied: ")
-    assert copied["command"] == "latencykit summary calls.csv --by endpoint"
+    page = opened(tmp_path / "page.html")
+    assert page.copied("command") == "latencykit summary calls.csv --by endpoint"
     printed: list[Any] = []
-    exec(copied["Python"], {"print": printed.append})
+    exec(page.copied("Python"), {"print": printed.append})
     assert [one.count for one in printed] == [600, 300, 300]
 
 
 def test_on_paper_charts_are_as_wide_as_the_page_and_all_is_open(
-    raw: lk.HistogramLog, tmp_path: Path, opened: Any
+    raw: lk.HistogramLog, opened: Any
 ) -> None:
     parts = {f"from {k} s": raw.between(k, 21) for k in range(13, 17)}
     data = {"raw": raw} | parts
-    page = opened(lk.report(data, tmp_path / "page.html"), width=1400).page
+    page = opened(data, width=1400)
     assert page.locator("details:not([open])").count()
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     page.emulate_media(media="print")

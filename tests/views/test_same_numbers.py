@@ -11,9 +11,7 @@ import numpy as np
 import pytest
 
 import latencykit as lk
-from latencykit.core.blocks import MemoryPart, block_of_rows
-from latencykit.core.buckets import HdrBuckets
-from tests.conftest import DATA
+from tests.conftest import DATA, log_of_values
 from tests.core.test_censored_logs import log_of
 
 if TYPE_CHECKING:
@@ -28,12 +26,11 @@ SHOWN = ("p50", "p90", "p99", "p99.9", "p99.99", "max", "mean")
 
 def log(seconds: int, rate: float, seed: int) -> lk.HistogramLog:
     """Poisson arrivals at a rate, counted second by second, with a stall."""
-    rng, buckets = np.random.default_rng(seed), HdrBuckets(3)
-    rows = np.repeat(np.arange(seconds), rng.poisson(rate, seconds))
-    values = rng.lognormal(14, 0.6, rows.size)
-    values[rows == seconds // 3] += 7e8
-    block = block_of_rows(rows, buckets.index_of(values.astype(np.int64)), seconds, buckets)
-    return lk.HistogramLog(np.arange(float(seconds)), np.ones(seconds), [MemoryPart([block])])
+    rng = np.random.default_rng(seed)
+    ends = np.cumsum(rng.poisson(rate, seconds))
+    values = np.split(rng.lognormal(14, 0.6, ends[-1]), ends[:-1])
+    values[seconds // 3] += 7e8
+    return log_of_values([each.astype(np.int64) for each in values])
 
 
 def files_of(kind: str, folder: Path) -> list[Path]:
@@ -44,12 +41,10 @@ def files_of(kind: str, folder: Path) -> list[Path]:
     if kind == "samples":
         rng = np.random.default_rng(8)
         start = np.sort(rng.uniform(0, 60e9, 20_000))
-        lines = (
-            f"{a / 1e9:.6f},{b:.0f}"
-            for a, b in zip(start, rng.lognormal(14, 1, start.size), strict=True)
-        )
+        pairs = zip(start / 1e9, rng.lognormal(14, 1, start.size), strict=True)
         path = folder / "samples.csv"
-        path.write_text("start_s,latency_ns\n" + "\n".join(lines) + "\n")
+        lines = "".join(f"{a:.6f},{b:.0f}\n" for a, b in pairs)
+        path.write_text(f"start_s,latency_ns\n{lines}")
         return [path]
     if kind == "scrapes":
         lk.write(log_of(1, size=120)[0], folder / "scrapes.json")
@@ -77,10 +72,10 @@ def table_of(text: str) -> dict[str, dict[str, str]]:
 
 def shown(page: Any) -> dict[str, dict[str, str]]:
     """Series → column → cell of the numbers on the page."""
-    names = page.page.locator("#numbers").evaluate(
+    names = page.locator("#numbers").evaluate(
         "body => [...body.closest('table').tHead.rows[0].cells].map(cell => cell.textContent)"
     )
-    rows = page.page.locator("#numbers").evaluate(
+    rows = page.locator("#numbers").evaluate(
         "body => [...body.rows].map(row => [...row.cells].map(cell => cell.textContent))"
     )
     return {row[0]: dict(zip(names, row, strict=True)) for row in rows}
@@ -97,20 +92,15 @@ def test_a_selection_reads_as_the_summary_of_its_span(
     page = opened(out)
     spans: list[tuple[float, float] | None] = [None]
     if kind != "summary":
-        first, last = page.page.evaluate("window.latencykit.extent()")
+        first, last = page.evaluate("window.latencykit.extent()")
         spans += [(first + a * (last - first), first + b * (last - first)) for a, b in SPANS]
     for span in spans:
-        words: list[Any] = [
-            "summary",
-            "--format",
-            "markdown",
-            "--percentiles",
-            "50,90,99,99.9,99.99,100",
-        ]
+        words: list[Any] = ["summary", "--format", "markdown"]
+        words += ["--percentiles", "50,90,99,99.9,99.99,100"]
         timed = files
         if span:
             page.drag(*span)
-            begin, end = page.page.evaluate("window.latencykit.selection()")
+            begin, end = page.selection()
             words += ["--from", begin, "--to", end]
             timed = [path for path in files if path.suffix in (".hlog", ".csv", ".json")]
         status, text, _ = run(*words, *timed)
@@ -128,32 +118,22 @@ def test_a_selection_reads_as_the_summary_of_its_span(
                     assert bracketed or known, (name, column, span)
                 else:
                     assert bracketed != known, (name, column, span)
-    assert page.complaints == []
 
 
 SPANS = ((0.2, 0.5), (0.71, 0.745))
 WIDER = ("busy hour", "idle night", "samples")
 
 
-def copied(page: Any, kind: str) -> str:
-    page.page.get_by_role("button", name=f"Copy as {kind}").click()
-    page.page.get_by_text("Copied", exact=True).wait_for()
-    said: str = page.page.text_content("#spoken")
-    assert said.startswith("Copied: ")
-    page.page.get_by_text("Copied", exact=True).wait_for(state="detached")
-    return said.removeprefix("Copied: ")
-
-
 def counts(run: Any, page: Any) -> tuple[list[int], list[int]]:
     """Requests that the copied commands count, and those that the copied code counts."""
     by_command = []
-    for line in copied(page, "command").splitlines():
+    for line in page.copied("command").splitlines():
         tool, *words = shlex.split(line)
         assert tool == "latencykit"
         status, text, errors = run(*words, "--format", "markdown")
         assert status == 0, (line, errors)
         by_command += [int(row["requests"].replace(",", "")) for row in table_of(text).values()]
-    code = copied(page, "Python").replace("print(", "seen.append(")
+    code = page.copied("Python").replace("print(", "seen.append(")
     seen: list[Any] = []
     with contextlib.redirect_stdout(io.StringIO()):
         exec(code, {"seen": seen})
@@ -183,7 +163,7 @@ def test_copies_of_tags_and_series_run(
             assert len(expected) == 7  # a total of each file, and its parts
             # totals of files share a command
             assert [*map(sorted, counts(run, page))] == [sorted(expected)] * 2
-        page.page.locator("#legend .only").nth(1).click()
+        page.locator("#legend .only").nth(1).click()
         (one,) = on_page(page)
         assert counts(run, page) == ([one], [one])
 
@@ -194,6 +174,6 @@ def test_copies_name_one_series_of_a_file_that_has_several(
     out = tmp_path / "page.html"
     lk.report(lk.read_all(FIO), out)
     page = opened(out)
-    page.page.locator("#legend .only").nth(1).click()
-    command = page.page.evaluate("window.latencykit.page.series[1].origin")
+    page.locator("#legend .only").nth(1).click()
+    command = page.evaluate("window.latencykit.page.series[1].origin")
     assert command == {"path": FIO.name, "series": lk.read_all(FIO)["seq sync"].run.series}

@@ -24,14 +24,9 @@ LOGS = [
     for name in ("ctrlz-uncorrected", "redis-tagged", "jhiccup-gc", "ctrlz-scheduled", "jhiccup-v2")
 ]
 FORMATS = ROOT / "tests" / "data" / "formats"
-OUTPUTS = [
-    next(
-        path
-        for path in sorted((FORMATS / name).rglob("*"))
-        if path.is_file() and path.name != "expect.json"
-    )
-    for name in ["ab", "csv", "fio-json", "go-bench", "hgrm", "hey", "k6-csv", "prometheus", "wrk"]
-]
+TOOLS = ("ab", "csv", "fio-json", "go-bench", "hgrm", "hey", "k6-csv", "prometheus", "wrk")
+EXPECTED = [min((FORMATS / name).rglob("expect.json")) for name in TOOLS]
+OUTPUTS = [path.parent / json.loads(path.read_text("utf-8"))["file"] for path in EXPECTED]
 SCHEMAS: dict[str, dict[str, Any]] = {
     path.stem: json.loads(path.read_text(encoding="utf-8"))
     for path in (Path(latencykit.__file__).parent / "schemas").glob("*.json")
@@ -55,6 +50,16 @@ def validated(command: str, printed: str) -> Any:
     record = json.loads(printed)
     validator(command).validate(record)
     return record
+
+
+@pytest.fixture
+def record(run: Run) -> Callable[..., Any]:
+    """Run a command; return the record that it prints, which its schema describes."""
+
+    def printed(command: str, *words: object) -> Any:
+        return validated(command, run(command, *words, "--format", "json")[1])
+
+    return printed
 
 
 def test_schemas_are_those_of_the_records() -> None:
@@ -94,10 +99,10 @@ def test_summary_of_every_data_type(run: Run, path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_summary_of_intervals(run: Run) -> None:
+def test_summary_of_intervals(record: Any) -> None:
     for path in LOGS:
-        out = run("summary", path, "--interval", "2s", "--format", "json")[1]
-        assert all(len(series["intervals"]) > 1 for series in validated("summary", out)["series"])
+        found = record("summary", path, "--interval", "2s")
+        assert all(len(series["intervals"]) > 1 for series in found["series"])
 
 
 @pytest.mark.parametrize("path", [*LOGS, *OUTPUTS], ids=lambda path: path.parent.name + path.stem)
@@ -107,62 +112,51 @@ def test_diagnose(run: Run, path: Path) -> None:
         validated("diagnose", out)
 
 
-def test_fanout(run: Run) -> None:
+def test_fanout(record: Any) -> None:
     for more in ((), ("--independent",), ("--quorum", "2"), ("--hedge-after", "95")):
-        validated("fanout", run("fanout", LOGS[0], "-n", "4,10", *more, "--format", "json")[1])
+        record("fanout", LOGS[0], "-n", "4,10", *more)
 
 
-def test_explain(run: Run, tmp_path: Path) -> None:
+def test_explain(record: Any, tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     host, took = rng.choice(["a", "b"], 4000), rng.exponential(1, 4000)
     rows = [f"{k},{one},{two}" for k, (one, two) in enumerate(zip(took, host, strict=True))]
     path = tmp_path / "calls.csv"
     path.write_text("\n".join(["start_s,latency_ms,host", *rows]) + "\n")
-    record = validated("explain", run("explain", path, "--format", "json")[1])
-    assert {row["value"] for row in record["series"][0]["attributes"]} == {"a", "b"}
-    validated("explain", run("explain", LOGS[0], "--format", "json")[1])
+    (series,) = record("explain", path)["series"]
+    assert {row["value"] for row in series["attributes"]} == {"a", "b"}
+    record("explain", LOGS[0])
 
 
-def test_compare(run: Run) -> None:
-    one = run("compare", LOGS[0], LOGS[2], "--format", "json")[1]
-    assert validated("compare", one)["rows"]
-    runs = ("--base", LOGS[0], "--base", LOGS[3], "--new", LOGS[2], "--new", LOGS[4])
-    validated("compare", run("compare", *runs, "--format", "json")[1])
-    both = run("compare", LOGS[1], LOGS[1], "--format", "json")[1]
-    assert len(validated("compare", both)["series"]) == 3
+def test_compare(record: Any) -> None:
+    assert record("compare", LOGS[0], LOGS[2])["rows"]
+    record("compare", "--base", LOGS[0], "--base", LOGS[3], "--new", LOGS[2], "--new", LOGS[4])
+    assert len(record("compare", LOGS[1], LOGS[1])["series"]) == 3
 
 
-def test_check(run: Run) -> None:
-    slo = "99=20ms,max=1s,mean=3ms,failed=1%"
-    out = run("check", *LOGS[:3], "--unit", "ns", "--slo", slo, "--format", "json")[1]
-    assert len(validated("check", out)["rows"]) == 12
-    out = run("check", *LOGS[:3], "--by", "tag", "--unit", "ns", "--slo", slo, "--format", "json")[
-        1
-    ]
-    assert len(validated("check", out)["rows"]) == 20
+def test_check(record: Any) -> None:
+    words = (*LOGS[:3], "--unit", "ns", "--slo", "99=20ms,max=1s,mean=3ms,failed=1%")
+    assert len(record("check", *words)["rows"]) == 12
+    assert len(record("check", *words, "--by", "tag")["rows"]) == 20
 
 
-def test_load(run: Run) -> None:
+def test_load(record: Any) -> None:
     runs = [f"{1000 * k}={LOGS[0]}" for k in (1, 2, 3)]
-    validated("load", run("load", *runs, "--format", "json")[1])
-    more = ("--slo", "99=20ms", "--unit", "ns")
-    record = validated("load", run("load", *runs, *more, "--format", "json")[1])
-    assert record["capacity"] is not None
+    record("load", *runs)
+    assert record("load", *runs, "--slo", "99=20ms", "--unit", "ns")["capacity"] is not None
 
 
-def test_what_is_written(run: Run, tmp_path: Path) -> None:
+def test_what_is_written(record: Any, tmp_path: Path) -> None:
     log = LOGS[0]
     for command, out in (("chart", "a.svg"), ("report", "a.html")):
-        validated(command, run(command, log, "-o", tmp_path / out, "--format", "json")[1])
-    validated("convert", run("convert", log, tmp_path / "a.hgrm", "--format", "json")[1])
-    merged = run("merge", log, log, "-o", tmp_path / "a.hlog", "--format", "json")[1]
-    assert validated("merge", merged)["count"] == 2 * 6852
-    beat = ("--duration", "1s", "-o", tmp_path / "b.hlog")
-    validated("hiccup", run("hiccup", *beat, "--format", "json")[1])
+        record(command, log, "-o", tmp_path / out)
+    record("convert", log, tmp_path / "a.hgrm")
+    assert record("merge", log, log, "-o", tmp_path / "a.hlog")["count"] == 2 * 6852
+    record("hiccup", "--duration", "1s", "-o", tmp_path / "b.hlog")
 
 
-def test_formats(run: Run) -> None:
-    assert len(validated("formats", run("formats", "--format", "json")[1])) > 100
+def test_formats(record: Any) -> None:
+    assert len(record("formats")) > 100
 
 
 @pytest.mark.slow
@@ -170,5 +164,4 @@ def test_ctrlz(run: Run) -> None:
     client = f"{sys.executable} -m latencykit.ctrlz.client open {{url}} "
     client += "--rate {rate} --duration {duration}s -o {out}"
     short = ("--duration", "4s", "--stall", "1s", "--format", "json")
-    out = run("ctrlz", *short, "--", *client.split())[1]
-    validated("ctrlz", out)
+    validated("ctrlz", run("ctrlz", *short, "--", *client.split())[1])

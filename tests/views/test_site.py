@@ -5,13 +5,11 @@ from __future__ import annotations
 import base64
 import gzip
 import hashlib
-import http.server
 import importlib.util
 import io
 import json
 import os
 import re
-import threading
 import time
 import zipfile
 from functools import partial
@@ -25,8 +23,8 @@ from latencykit.cli.in_page import answer
 from latencykit.errors import InvalidArgumentError
 from latencykit.views import site
 from latencykit.views.document import document
-from tests.conftest import DATA
-from tests.views.conftest import CTRLZ
+from tests.conftest import DATA, RAW, SCHEDULED
+from tests.servers import Folder, served
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -34,7 +32,7 @@ if TYPE_CHECKING:
 FORMATS = DATA / "formats"
 WRK = FORMATS / "wrk" / "ctrlz" / "stdout.txt"
 TYPES = {
-    "log": CTRLZ / "uncorrected.hlog",
+    "log": RAW,
     "histogram": FORMATS / "hgrm" / "csv" / "log.hgrm",
     "samples": FORMATS / "csv" / "decimal-comma" / "export.csv",
     "summary": FORMATS / "hyperfine-csv" / "two-commands" / "out.csv",
@@ -81,8 +79,8 @@ def asked(folder: Path, command: str = "report", **more: object) -> dict[str, An
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    tmp_path.joinpath("a.hlog").write_bytes((CTRLZ / "uncorrected.hlog").read_bytes())
-    tmp_path.joinpath("b.hlog").write_bytes((CTRLZ / "scheduled.hlog").read_bytes())
+    (tmp_path / "a.hlog").write_bytes(RAW.read_bytes())
+    (tmp_path / "b.hlog").write_bytes(SCHEDULED.read_bytes())
     return tmp_path
 
 
@@ -235,17 +233,8 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         folder = tmp_path_factory.mktemp("site")
         site.write_site(folder, place)
 
-    class Quiet(http.server.SimpleHTTPRequestHandler):
-        def log_message(self, *_: object) -> None:
-            """Print nothing."""
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=folder))
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}/"
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with served(partial(Folder, directory=folder)) as server:
+        yield f"http://127.0.0.1:{server.server_port}/"
 
 
 def state(page: Any, until: Callable[[str], bool]) -> str:
@@ -272,7 +261,7 @@ def test_the_page_reads_files_offline_and_sends_nothing(address, browser, tmp_pa
     assert state(page, lambda text: text.startswith("Ready"))
     asked_for: list[str] = []
     page.on("request", lambda request: asked_for.append(request.url))
-    page.set_input_files("#files", [CTRLZ / "uncorrected.hlog", CTRLZ / "scheduled.hlog"])
+    page.set_input_files("#files", [RAW, SCHEDULED])
     state(page, lambda text: settled(text) and not text.startswith("Ready"))
     report = page.frame_locator("#report")
     report.locator("#plot-curve svg").first.wait_for()
@@ -362,11 +351,8 @@ def test_hostile_files_are_refused_or_shown_as_text(tab):
     assert "bomb.hlog.gz: " in state(tab, settled)
     assert tab.get_attribute("#state", "class") == "wrong"
     tag = "<script>parent.stolen=stolen=1</script>"
-    lines = [
-        line if line[:1] in '#"' else f"Tag={tag},{line}"
-        for line in TYPES["log"].read_text().splitlines(keepends=True)
-    ]
-    drop(tab, (f"{tag.replace('/', '_')}.hlog", "".join(lines).encode()))
+    tagged = re.sub(r'(?m)^(?=[^#"])', f"Tag={tag},", TYPES["log"].read_text())
+    drop(tab, (f"{tag.replace('/', '_')}.hlog", tagged.encode()))
     report = drawn(tab)
     assert tag in report.locator("body").inner_text()
     assert [frame.evaluate("typeof stolen") for frame in tab.frames] == ["undefined"] * 2

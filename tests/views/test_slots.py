@@ -10,22 +10,19 @@ from latencykit._text import script_json
 from latencykit.core.blocks import MemoryPart, block_of_rows
 from latencykit.core.buckets import HdrBuckets
 from latencykit.views.page_data import page_bins, started
+from tests.conftest import log_of_values
 
 
-def log_of(intervals: int, layout: lk.Buckets, seed: int = 1) -> lk.HistogramLog:
+def log_of(intervals: int, digits: int = 3, seed: int = 1) -> lk.HistogramLog:
     """Intervals of 1 s with 40 values each; every seventh is missing."""
-    rng = np.random.default_rng(seed)
     kept = np.flatnonzero(np.arange(intervals) % 7 != 3)
-    rows = np.repeat(np.arange(kept.size), 40)
-    block = block_of_rows(
-        rows, layout.index_of(rng.lognormal(12, 1.2, rows.size)), kept.size, layout
-    )
-    return lk.HistogramLog(kept, np.ones(kept.size), [MemoryPart([block])])
+    values = np.random.default_rng(seed).lognormal(12, 1.2, (kept.size, 40))
+    return log_of_values(values, kept, digits=digits)
 
 
 @pytest.mark.parametrize("size", [90, 5_000])
 def test_every_slot_counts_what_its_intervals_counted_and_keeps_their_maximum(size):
-    log = log_of(size, HdrBuckets(3))
+    log = log_of(size)
     slots, total = page_bins(log, fine=10**9)
     assert slots.start.size <= 301
     assert (slots.width is None) == (size == 90)
@@ -38,10 +35,8 @@ def test_every_slot_counts_what_its_intervals_counted_and_keeps_their_maximum(si
             held = slice(seen.indptr[k], seen.indptr[k + 1])
             wanted = part.rebucket(layout)
             assert seen.counts[held].tolist() == wanted.counts.tolist()
-            assert (
-                seen.high[seen.index[held]].tolist() == wanted.buckets.high(wanted.index).tolist()
-            )
-            assert seen.low[seen.index[held]].tolist() == wanted.buckets.low(wanted.index).tolist()
+            for edge, own in ((seen.high, wanted.buckets.high), (seen.low, wanted.buckets.low)):
+                assert edge[seen.index[held]].tolist() == own(wanted.index).tolist()
 
 
 @pytest.mark.parametrize("fine", [1, 900, 20_000])
@@ -62,11 +57,8 @@ def test_rough_buckets_are_the_same_whether_few_or_all_counts_were_fine_before(f
 
 @pytest.mark.parametrize("step", [7_000_000, 100_000_000, 333_333_333])
 def test_requests_are_counted_by_the_moment_they_were_sent_on_the_edges_that_windows_cut_at(step):
-    size = 3000
-    samples = lk.Samples(
-        start=10**18 + np.arange(size, dtype=np.int64) * step,
-        duration=np.arange(size) % 97 * 1e6 + 1e6,
-    )
+    number = np.arange(3000, dtype=np.int64)
+    samples = lk.Samples(start=10**18 + number * step, duration=number % 97 * 1e6 + 1e6)
     log = started(samples)
     assert 8 <= len(log) <= 301
     edges = [*log.starts.tolist(), np.inf]
@@ -75,7 +67,7 @@ def test_requests_are_counted_by_the_moment_they_were_sent_on_the_edges_that_win
 
 
 def test_slots_of_twice_the_width_hold_the_same_requests():
-    slots, total = page_bins(log_of(5_000, HdrBuckets(3)))
+    slots, total = page_bins(log_of(5_000))
     wider = slots.wider()
     assert wider.width >= 2 * slots.width
     assert wider.counts.sum() == total.count

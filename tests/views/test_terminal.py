@@ -7,7 +7,7 @@ import pytest
 import latencykit as lk
 from latencykit.errors import DataNotAvailableError
 from latencykit.views.terminal import terminal_chart
-from tests.views.conftest import CTRLZ
+from tests.conftest import RAW
 
 
 def test_curve_and_timeline_stand_below_each_other_with_their_axes_and_maxima(raw):
@@ -61,7 +61,7 @@ def test_what_has_no_curve_says_so():
 
 @pytest.mark.slow
 def test_the_command_draws_on_standard_output(run):
-    status, out, _ = run("chart", CTRLZ / "uncorrected.hlog", "--term")
+    status, out, _ = run("chart", RAW, "--term")
     assert status == 0
     assert "percentile of requests" in out
     assert "\x1b" not in out

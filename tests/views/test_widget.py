@@ -15,7 +15,7 @@ import pytest
 from matplotlib.figure import Figure
 
 import latencykit as lk
-from tests.conftest import DATA
+from tests.conftest import RAW
 from tests.servers import TOKEN
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 anywidget = pytest.importorskip("anywidget", reason="the widget is an anywidget")
 
 widget = pytest.importorskip("latencykit.views.widget")
-LOG = DATA / "hlog/hdrhistogram-java-ctrlz-a/uncorrected.hlog"
 
 
 def test_the_selection_chooses_the_data(raw: lk.HistogramLog) -> None:
@@ -51,13 +50,17 @@ def test_what_has_no_times_says_so() -> None:
         _ = explorer.selected
 
 
-def test_a_selection_is_explained() -> None:
+def slow_late_on(host: str) -> lk.Samples:
+    """Twenty seconds of requests to four hosts, one of which is slow at times from 10 s on."""
     rng = np.random.default_rng(1)
-    size = 20_000
-    start, host = np.arange(size) * 1_000_000, rng.choice(["a", "b", "c", "d"], size)
-    slow = (start >= 10**10) & (host == "c") & (rng.random(size) < 0.06)
-    took = (rng.lognormal(14, 0.3, size) * np.where(slow, 9, 1)).astype(np.int64)
-    samples = lk.Samples(start=start, duration=took, host=host)
+    start, hosts = np.arange(20_000) * 1_000_000, rng.choice(["a", "b", host, "e"], 20_000)
+    slow = (start >= 10**10) & (hosts == host) & (rng.random(start.size) < 0.06)
+    took = (rng.lognormal(14, 0.3, start.size) * np.where(slow, 9, 1)).astype(np.int64)
+    return lk.Samples(start=start, duration=took, host=hosts)
+
+
+def test_a_selection_is_explained() -> None:
+    samples = slow_late_on("c")
     explorer = lk.explore(samples)
     explorer.selection = (10.0, 20.0)
     expected = lk.explain(samples, between=(10.0, 20.0))
@@ -72,11 +75,7 @@ def test_a_selection_is_explained() -> None:
 
 
 def test_the_widget_asks_what_slow_requests_share(monkeypatch: pytest.MonkeyPatch) -> None:
-    rng = np.random.default_rng(1)
-    start, host = np.arange(20_000) * 1_000_000, rng.choice(["a", "b", "c", "<d>"], 20_000)
-    slow = (start >= 10**10) & (host == "<d>") & (rng.random(start.size) < 0.06)
-    took = (rng.lognormal(14, 0.3, start.size) * np.where(slow, 9, 1)).astype(np.int64)
-    explorer = lk.explore(lk.Samples(start=start, duration=took, host=host))
+    explorer = lk.explore(slow_late_on("<d>"))
     assert json.loads(explorer._model)["explains"]
     sent: list[dict[str, Any]] = []
     monkeypatch.setattr(explorer, "send", lambda message, buffers=None: sent.append(message))
@@ -102,9 +101,8 @@ def test_a_report_is_kept_with_its_picture(raw: lk.HistogramLog) -> None:
     again = pickle.loads(pickle.dumps(report))
     assert again == report
     assert "srcdoc=" in again._repr_mimebundle_()[0]["text/html"]
-    assert (
-        "title='uncorrected.hlog: p50 63.3 µs, p99 (1.04 ms), max 6 s." in bundle["text/html"]
-    )  # of the frame
+    frame = "title='uncorrected.hlog: p50 63.3 µs, p99 (1.04 ms), max 6 s."
+    assert frame in bundle["text/html"]
 
 
 @pytest.mark.slow
@@ -159,16 +157,8 @@ def test_a_saved_notebook_shows_a_page_and_a_picture(raw: lk.HistogramLog) -> No
 
 def notebook(*cells: str) -> str:
     """A notebook with cells of code."""
-    code = [
-        {
-            "cell_type": "code",
-            "metadata": {},
-            "source": text,
-            "outputs": [],
-            "execution_count": None,
-        }
-        for text in cells
-    ]
+    new = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None}
+    code = [new | {"source": text} for text in cells]
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
     record = {"cells": code, "metadata": kernel, "nbformat": 4, "nbformat_minor": 4}
     return json.dumps(record)
@@ -180,7 +170,7 @@ def test_live(lab: tuple[str, Path], browser: Any) -> None:
     address, folder = lab
     (folder / "a.ipynb").write_text(
         notebook(
-            f"import latencykit as lk; log = lk.read({str(LOG)!r}); a = lk.explore(log); a",
+            f"import latencykit as lk; log = lk.read({str(RAW)!r}); a = lk.explore(log); a",
             "b = lk.explore({'x': log, 'y': log.between(0, 12)}); b",
             "print('SELECTED', a.selection, a.selected.histogram().count)",
             "b.selection = (2.0, 5.0)",
@@ -232,7 +222,7 @@ def test_live(lab: tuple[str, Path], browser: Any) -> None:
     text.wait_for(timeout=30_000)
     printed = text.inner_text()
     start, end = map(float, printed.partition("(")[2].partition(")")[0].split(","))
-    assert f" {lk.read(LOG).between(start, end).histogram().count}" in printed
+    assert f" {lk.read(RAW).between(start, end).histogram().count}" in printed
     run(3)
     second.get_by_text("2 s to 5 s", exact=True).wait_for(timeout=30_000)
     page.screenshot(path=str(folder / "widget.png"))
