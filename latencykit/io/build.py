@@ -104,7 +104,9 @@ def base_unit(unit: str) -> str:
 
 
 def percentile_named(label: str) -> float | None:
-    """Return the percentile of a label: p99, p(99), p99_9, p999 (99.9), 99th, 99%; else None."""
+    """Return the percentile of a label: p99, p(99), p99_9, p999, 99th, 99%, 3-nines; else None."""
+    if nines := re.fullmatch(r"([2-9])-nines", label):
+        return round(100 - 100 * 0.1 ** int(nines[1]), 9)
     match = _PERCENTILE.fullmatch(label)
     if match is None:
         return None

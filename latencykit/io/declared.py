@@ -27,7 +27,7 @@ from latencykit.io.source import Data, ReadOptions, Series, Source
 from latencykit.io.text_reports import Section, command_of, plain, text_of_run
 from latencykit.units import NANOSECONDS, parse_duration
 
-_TIMES = ("min", "max", "mean", "std", "median", "timeout")  # in ns; of `Run`, in seconds:
+_TIMES = ("min", "max", "mean", "std", "timeout")  # in ns; of `Run`, in seconds:
 _SECONDS = ("duration",)
 _WHOLE = ("count", "failed", "timeouts", "dropped", "unfinished")
 VALUE = r"(-?[\d.]++(?:e[-+]?\d+)?|NaN|[-+]?Inf|inf) *+((?:10 )?[a-zµμ]{1,5})?\.?"
@@ -258,8 +258,8 @@ class Lines:
     """Rows of which each has the facts of a series."""
 
     run: Run
-    # pattern of a row, with groups named as the facts of `report_of` (times in `unit`), ``name``
-    # of the series, and ``points``: text with a `pair` for each percentile
+    # pattern of a row, with groups named as the facts of `report_of` (times in `unit`), ``p99_9``,
+    # ``name`` of the series, and ``points``: text with a `pair` for each percentile
     row: str
     unit: str
     pair: str = _PAIR
@@ -275,12 +275,13 @@ class Lines:
         for row in named or rows[-1:]:
             texts = {key: text for key, text in row.groupdict().items() if text}
             name, points = texts.pop("name", ""), re.findall(self.pair, texts.pop("points", ""))
+            levels = build.percentiles_in(texts) | {float(p): value for p, value in points}
             facts = {
                 key: in_ns(text, self.unit) if key in _TIMES
                 else int(text) if key in _WHOLE else float(text)
-                for key, text in texts.items()
+                for key, text in texts.items() if build.percentile_named(key) is None
             }  # fmt: skip
-            levels = {float(p): in_ns(value, self.unit) for p, value in points}
+            levels = {p: in_ns(value, self.unit) for p, value in levels.items()}
             data = report_of(facts, self.run, self.finish, text=row[0], points=levels)
             yield name if len(named) > 1 or self.cumulative else "", data
 

@@ -26,7 +26,7 @@ _NUMBER = re.compile(
     r"(?<![\w.:/+-])(?:\d{1,9}m)?\d{1,18}(?P<point>\.\d+)?"
     r"(?P<unit> ?(?:[nuµμm]?s|[num]?secs?|(?:nano|micro|milli)?seconds?))?(?![\w.:/%])"
 )
-_STATUS = re.compile(r"(?<=[\s=\"|(:\[])[1-5]\d\d(?=[\s\"|,;)\]}]|$)")
+_STATUS = re.compile(r"(?<=[\s=\"|(:\[])[1-5]\d\d(?=[\s\"|,;)\]}]|$)(?! (?:[nuµμm]?s|\w?i?B)\b)")
 _STATUS_NAME = re.compile(r"(?i)(?:stat|code|resp)\w{0,9}\W{1,3}$")
 # what stands before a value and goes with it: `status=`, `"latency": `, `in`, `|`
 _LABEL = re.compile(r"(?:[\w.-]{0,40}[\"']?[=:][\"'\[(]?|[\"'|(\[>-]{1,9}|(?<!\S)[a-z]{1,20})$")
@@ -123,8 +123,8 @@ def _proposed(lines: Sequence[str]) -> tuple[dict[str, str], list[str]]:
 def _parts_of(line: str) -> dict[str, re.Match[str]]:
     """What of a line is recognised: time, latency, status.
 
-    The latency is the number with a latency's name, else the last one with a unit, else the last
-    that looks like nginx's seconds.
+    The latency is the first number with a latency's name, else the last one with a unit, else the
+    last that looks like nginx's seconds.
     """
     time = next(filter(None, (re.search(like, line) for like in _TIMES)), None)
     found = {"end": time} if time else {}
@@ -137,10 +137,12 @@ def _parts_of(line: str) -> dict[str, re.Match[str]]:
         rank = 3 if named else 2 if match["unit"] else 1 if seconds else 0
         unit = named[0].unit if named and not match["unit"] else None
         if rank:
-            ranked.append((rank, match.start(), f"latency_{unit}" if unit else "latency", match))
+            at = -match.start() if rank == 3 else match.start()
+            ranked.append((rank, at, f"latency_{unit}" if unit else "latency", match))
     ranked.sort(key=lambda item: item[:2])
     found |= {name: match for *_, name, match in ranked[-1:]}
     taken = {at for match in found.values() for at in range(match.start(), match.end())}
     states = [match for match in _STATUS.finditer(line) if match.start() not in taken]
-    sure = [match for match in states if _STATUS_NAME.search(line[: match.start()][-15:])]
-    return found | ({"status": (sure or states)[0]} if states else {})
+    named = [match for match in states if _STATUS_NAME.search(line[: match.start()][-15:])]
+    states = named or [match for match in states if int(match[0]) in _STATUSES]
+    return found | ({"status": states[0]} if states else {})

@@ -230,6 +230,8 @@ def read_table(source: Source, options: ReadOptions) -> Series:
                 title = _UNIT.sub("", title).strip()
             for whose in dict.fromkeys(column.whose for column in columns):
                 own = table.of(whose)
+                if all(cells[k] in _NOTHING for k in _percentiles(own)):
+                    continue  # diskspd's reads, where all were writes
                 stated = said and build.unit_in(said[1] or said[2])
                 run = _run(own, cells, stated, table.line, options, source, jmeter=jmeter)
                 name = " ".join(filter(None, [title or f"line {number}", whose]))

@@ -294,6 +294,16 @@ _PRESETS = {  # atomic groups, or a long line takes the square of its length
         r"(?P<latency>[\d.]+m?s) (?>.*?state=)(?P<outcome>completed|timed_out)",
         failed=r"(?!)", late="timed_out", tool="Rack",
     ),
+    "aws-lambda": Log(
+        rf"^(?:(?>.*?(?P<end>{_STAMP})))?(?>.*?\bREPORT RequestId: \S+)[ \t|]+Duration: "
+        r"(?P<latency>[\d.]+ ms)\b(?:.*\bStatus: (?P<outcome>\w+))?",
+        failed="^error", late="^timeout", tool="AWS Lambda",
+        notes=("the time to start a function anew (Init Duration) is not in its latency",),
+    ),
+    "strace": Log(  # of a call that is resumed, the time stamp is not the start
+        r"^(?:\[pid +\d+\] |[\d:.()+]+ +)*(?:<\.\.\. )?(?P<operation>[a-z]\w*)(?:\(| resumed>)"
+        r"(?>.*<)(?P<latency_s>\d+\.\d{6})>[ \t]*$",
+    ),
     "alb": Log(
         rf"^(?>.*?(?<!\S)(?=(?:https?|h2|grpcs|wss?) \d{{4}}-))(?P<scheme>\w+) {_ELB}",
         tool="ALB", notes=(_ELB_NOTE,),

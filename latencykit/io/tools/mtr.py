@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 import numpy as np
 
 from latencykit.core.run import Run
 from latencykit.io.build import samples_of
-from latencykit.io.declared import Json, Lines, Report
+from latencykit.io.declared import Json, Lines
 from latencykit.io.source import ReadOptions, Series, Source
 from latencykit.io.text_reports import has_match, plain
 
@@ -30,7 +29,7 @@ _WINMTR = (
 _OWPING = (
     r"^--- owping statistics from (?P<name>\S{1,80} to \S{1,80}) ---\n(?:[\w(][^\n]*\n){0,4}?"
     r"(?P<count>\d+) sent, \d+ lost \((?P<lost>[\d.]+)%\)[^\n]*\n"
-    r"one-way delay min/median/max = (?P<min>-?[\d.]+)/(?P<median>-?[\d.]+)/(?P<max>-?[\d.]+) ms"
+    r"one-way delay min/median/max = (?P<min>-?[\d.]+)/(?P<p50>-?[\d.]+)/(?P<max>-?[\d.]+) ms"
     r"(?:(?:[^\n]*\n){2}Percentiles:(?P<points>(?:\n\s+[\d.]+: -?[\d.]+ ms)+))?"
 )
 _KEYS = {
@@ -41,11 +40,6 @@ _KEYS = {
     "max": "Wrst",
     "std": "StDev",
 }
-
-
-def _median(report: Report) -> Report:
-    stats = dict(report.stats)
-    return replace(report, points={**report.points, 50.0: stats.pop("median")}, stats=stats)
 
 
 def read_raw(source: Source, options: ReadOptions) -> Series:
@@ -87,7 +81,6 @@ FORMATS = {
             row=_OWPING,
             unit="ms",
             pair=r"([\d.]+): (-?[\d.]+) ms",
-            finish=_median,
         ),
     ),
 }

@@ -20,8 +20,8 @@ _HEADER = re.compile(
     r"^packet, txTime\(sec\), rxTime\(sec\)(?:, *(\w+)\(usec\))?\s*$", re.MULTILINE
 )
 _STATS = {
-    "max": r"---> <MAX> observation = *([\d.]+)",
-    "min": r"---> <MIN> observation = *([\d.]+)",
+    "max": r"---> <?MAX>? observation = *([\d.]+)",
+    "min": r"---> <?MIN>? observation = *([\d.]+)",
     "mean": r"avg-(?:rtt|lat(?:ency)?)= *([\d.]+)",
     "std": r"\(std-dev= *([\d.]+)\)",
 }
@@ -73,5 +73,5 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
 
 FORMATS = {
     "sockperf-csv": (has_match(_HEADER), read_csv),
-    "sockperf": (has_match("sockperf: ", "---> <MAX> observation", without=_HEADER), read_text),
+    "sockperf": (has_match("sockperf: ", "---> <?MAX>? observation", without=_HEADER), read_text),
 }

@@ -1,4 +1,4 @@
-"""What programs print of themselves: Envoy's ``/stats``, grpc-go's benchmark, elbencho."""
+"""What programs print of themselves: Envoy's ``/stats``, grpc-go, elbencho, trtexec, dnsperf."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from latencykit.core.run import Run
 from latencykit.io import json_text
 from latencykit.io.build import data_from_buckets, unit_in
-from latencykit.io.declared import Json, Lines, as_it_is, in_ns, report_of
+from latencykit.io.declared import VALUE, Json, Lines, Text, as_it_is, in_ns, report_of
 from latencykit.io.source import ReadOptions, Series, Source
 from latencykit.io.text_reports import has_match, plain
 
@@ -36,6 +36,25 @@ _ELBENCHO = re.compile(
     r"^ *(?P<name>\w+) latency +: \[ min=(\S+) avg=(\S+) max=(\S+) \]\n"
     r"(?: *(?P=name) lat % us[^\n]*\n)? *(?P=name) lat hist +: \[ ((?:[\d.]+: \d+(?:, )?)+) \]",
     re.MULTILINE,
+)
+_TRTEXEC = (
+    r"^(?>(?:\[[^\]\n]*\] ?)*)(?P<name>(?:\w+ ){0,3}(?:Latency|Time)): min = (?P<min>[\d.]+) ms,"
+    r" max = (?P<max>[\d.]+) ms, mean = (?P<mean>[\d.]+) ms, median = (?P<p50>[\d.]+) ms"
+    r"(?P<points>(?:, percentile\([\d.]+%\) = [\d.]+ ms)*)"
+)
+# the table of perftest (ib_write_lat …), whose typical latency is the median
+_PERFTEST = (
+    r"^ *(?P<name>\d+) +(?P<count>\d+) +(?P<min>[\d.]+) +(?P<max>[\d.]+) +(?P<p50>[\d.]+) +"
+    r"(?P<mean>[\d.]+) +(?P<std>[\d.]+) +(?P<p99>[\d.]+) +(?P<p99_9>[\d.]+) *$"
+)
+_COCKROACH = (
+    r"^ *(?P<duration>[\d.]+)s +(?P<failed>\d+) +(?P<count>\d+) +(?P<achieved>[\d.]+) +"
+    r"(?P<mean>[\d.]+) +(?P<p50>[\d.]+) +(?P<p95>[\d.]+) +(?P<p99>[\d.]+) +(?P<max>[\d.]+) *"
+    r"(?P<name>\S*)$"
+)
+_TIMEIT = (
+    r"^(?P<mean>[\d.]+ [nuµμm]?s) ± (?P<std>[\d.]+ [nuµμm]?s) per loop \(mean ± std\. dev\. of "
+    r"(?P<count>\d+) runs?, [\d,]+ loops? each\)$"
 )
 
 
@@ -118,4 +137,57 @@ FORMATS = {
         Lines(run=Run(tool="elbencho", unit="us", notes=(_MEANS,)), row=_LIVE, unit="us"),
     ),
     "elbencho": (has_match(_ELBENCHO), read_elbencho),
+    "trtexec": (
+        has_match(_TRTEXEC),
+        Lines(
+            run=Run(tool="trtexec", loop="closed", measure="service", corrected="none", unit="ms"),
+            row=_TRTEXEC,
+            unit="ms",
+            pair=r"percentile\(([\d.]+)%\) = ([\d.]+)",
+        ),
+    ),
+    "perftest": (
+        has_match(r"^ *#bytes +#iterations +t_min\[usec\]", _PERFTEST),
+        Lines(
+            run=Run(tool="perftest", loop="closed", measure="service", unit="us"),
+            row=_PERFTEST,
+            unit="us",
+        ),
+    ),
+    "cockroach-workload": (
+        has_match(r"^_elapsed_+errors_+ops\(total\)_.*_avg\(ms\)__p50\(ms\)"),
+        Lines(
+            run=Run(tool="cockroach workload", measure="service", unit="ms"),
+            row=_COCKROACH,
+            unit="ms",
+            cumulative=True,
+        ),
+    ),
+    "ipython-timeit": (
+        has_match(_TIMEIT),
+        Lines(
+            run=Run(tool="IPython's %timeit", unit="ns", notes=("values are the means of loops",)),
+            row=_TIMEIT,
+            unit="ns",
+        ),
+    ),
+    "dnsperf": (
+        has_match(r"^ *Queries completed:", r"^ *Average Latency \(s\):"),
+        Text(
+            run=Run(tool="dnsperf", measure="service", corrected="none", unit="s"),
+            begin=r"^ *Queries sent:",
+            facts={
+                "count": r"Queries completed: +(\d+)",
+                "timeouts": r"Queries lost: +(\d+)",
+                "unfinished": r"Queries interrupted: +(\d+)",
+                "duration": rf"Run time \(s\): +{VALUE}",
+                "achieved": r"Queries per second: +([\d.]+)",
+                "mean": rf"Average Latency \(s\): +{VALUE}",
+                "std": rf"StdDev \(s\): +{VALUE}",
+                "min": rf"^ *Average Latency [^\n]*\(min {VALUE}",
+                "max": rf"^ *Average Latency [^\n]*max {VALUE}",
+            },
+            needed=("count", "mean"),
+        ),
+    ),
 }
