@@ -689,16 +689,6 @@ def slowest_of(histogram: Histogram) -> Slowest:
     return Slowest(number, float(counts[part].sum()), beyond, spread, at_most)
 
 
-def percentile_lower_bound(percentile: Any, stall: float, duration: float) -> Floats:
-    """Return the least that a percentile can be if a whole server stopped and no client waited.
-
-    While a server is stopped for d seconds, λ·(d − x) of the requests that arrive at rate λ take
-    longer than x. Hence Q(q) ≥ d − (1 − q)·T over a run of T seconds.
-    """
-    q = np.asarray(percentile, np.float64) / 100.0
-    return np.asarray(np.maximum(stall - (1.0 - q) * duration, 0.0))
-
-
 def _like_one_stall(histogram: Histogram, rate: float, stall: float) -> bool:
     """Latencies have the shape that one stall leaves: evenly spread below its length."""
     low, high = histogram.buckets.low(histogram.index), histogram.buckets.high(histogram.index)

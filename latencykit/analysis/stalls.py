@@ -568,6 +568,8 @@ class HoleRules:
     max_holes: int = 200
     # rounds, in which the rate outside stalls and bursts settles
     turns: int = 3
+    # intervals to either side, or as many as a hole has, that show the rate there
+    min_beside: int = 5
 
 
 HOLE = HoleRules()
@@ -801,13 +803,34 @@ def _holes(
         deviation = one * np.sqrt(widths * (1 + widths / max(int(quiet.sum()), 1)))
         return np.asarray(np.maximum(deviation, LOG.min_deviation))
 
-    rate = float(rows.count[quiet].sum() / max(rows.length[quiet].sum(), TINY))
+    counted, lengths = np.where(quiet, rows.count, 0.0), np.where(quiet, rows.length, 0.0)
+    rate = float(counted.sum() / max(lengths.sum(), TINY))
+    step = MAD * float(median(np.abs(np.diff(rows.count[quiet])))) if quiet.sum() > 1 else 0.0
+    reach = np.maximum(best - first, HOLE.min_beside)
+
+    def change(low: Ints, high: Ints) -> Floats:
+        """By how much the rate of some intervals is another one, beyond chance."""
+        number, time, parts = (_sums(part, low, high) for part in (counted, lengths, quiet))
+        off, chance = number - rate * time, np.sqrt(np.maximum(number, step**2 / 2 * parts))
+        known = np.where(np.abs(off) > LOG.missing_deviations * chance, off, 0.0)
+        return np.where(parts > 1, known / np.maximum(time, TINY), math.nan)
+
+    # Where the load changes over the run, requests are due at the rate before the stall or after
+    # it, where a burst may be: what is nearer to that of all.
+    before = change(np.maximum(first - reach, 0), first)
+    after = change(best, np.minimum(best + reach, size))
+    nearer = np.where(np.isnan(after) | (np.abs(before) < np.abs(after)), before, after)
+    more = np.nan_to_num(nearer)
+
+    def lacking(until: Ints) -> Floats:
+        return total[until] - total[first] + more * _sums(rows.length, first, until)
+
     return Holes(
-        due=rate * worst, core_due=rate * _sums(rows.length, within, begun),
+        due=(rate + more) * worst, core_due=(rate + more) * _sums(rows.length, within, begun),
         core_replies=_sums(rows.count, within, begun),
-        short=total[last] - total[first],
-        dip=np.maximum(total[ends], np.maximum(total[ends + 1], total[last])) - total[first],
-        noise=noise(last - first), rest=total[best] - total[first], rest_noise=noise(best - first),
+        short=lacking(last),
+        dip=np.maximum(lacking(ends), np.maximum(lacking(ends + 1), lacking(last))),
+        noise=noise(last - first), rest=lacking(best), rest_noise=noise(best - first),
         quiet=quiet, above=above, beside=above, asleep=asleep,
     )  # fmt: skip
 

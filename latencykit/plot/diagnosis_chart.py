@@ -142,12 +142,14 @@ def _draw_curves(ax: Axes, result: Diagnosis, options: dict[str, Any]) -> None:
 
 
 def _draw_lower_bound(ax: Axes, raw: Any, stall: float, duration: float) -> None:
-    """Draw the lower bound that one stall implies, and fill the gap below it."""
-    from latencykit.analysis.stall_records import percentile_lower_bound
+    """Draw the lower bound that one stall implies, and fill the gap below it.
 
+    While a server is stopped for d seconds, λ·(d − x) of the requests that arrive at rate λ take
+    longer than x. Hence Q(q) ≥ d − (1 − q)·T over a run of T seconds.
+    """
     curve = curve_of(raw)
     grid = grid_of(100.0, nines_of(curve.count), 400)
-    least = percentile_lower_bound(grid, stall, duration) * 1e9 / NANOSECONDS[raw.unit]
+    least = np.maximum(stall - (1 - grid / 100) * duration, 0.0) * 1e9 / NANOSECONDS[raw.unit]
     low = ax.get_ylim()[0]
     shown = least > low
     if not shown.any():

@@ -16,7 +16,6 @@ from latencykit.analysis.explanations import EXPLANATIONS, explain_stalls
 from latencykit.analysis.stall_records import (
     StallRecord,
     _overlap_decades,
-    percentile_lower_bound,
 )
 from latencykit.core.run import Run
 from latencykit.io.hlog import write_hlog
@@ -450,11 +449,6 @@ def test_a_report_that_cannot_be_true_decides_nothing() -> None:
 
 
 # ---------------------------------------------------------------- formulas
-
-
-def test_the_lower_bound_of_one_stall() -> None:
-    assert percentile_lower_bound([75, 90, 99], 100, 200).tolist() == pytest.approx([50, 80, 98])
-    assert percentile_lower_bound(50, 6, 20) == 0
 
 
 @pytest.mark.parametrize("rate", [50, 200, 1000])
