@@ -105,8 +105,6 @@ class Diagnosis(Value):
         Seconds of backlog that an overload left; 0 without one.
     corrected_by : str or None
         ``us``, ``tool`` or ``schedule`` if omission is taken care of.
-    waits : bool
-        The load generator is known, or seen, to wait for replies.
     extent_known : bool
         The number of requests and the longest are known.
     detected_stalls : Stalls
@@ -130,7 +128,6 @@ class Diagnosis(Value):
     due: float
     backlog: float
     corrected_by: str | None
-    waits: bool
     extent_known: bool
     detected_stalls: Stalls = field(repr=False)
     timed: Samples | HistogramLog | None = field(default=None, repr=False)

@@ -108,8 +108,6 @@ class ModelRules:
     further_decades: float = 1.0
     # decades per tenfold length: of stalls that tell as much, the longest
     tie_decades: float = 1e-6
-    # requests that the run's end may cut off at least, for the probability that they are the last
-    min_count: float = 10.0
 
 
 MODEL = ModelRules()
@@ -211,7 +209,7 @@ def _predictions(
     flight = poisson_at_least(np.rint(s.throughout), usual) / max(-math.expm1(-usual), TINY)
     in_flight = np.log10(np.maximum(flight, least))
     # The last that were sent happened to be slow, or the run ended as a stall began.
-    last = (s.throughout + s.blur) / max(s.count, rules.min_count)
+    last = (s.throughout + s.blur) / s.count
     alone, ended = s.throughout < RECORD.one_alone, np.where(s.ended, 0.0, -np.inf)
     cut_off = ended + np.log10(np.clip(np.where(alone, 0.0, last), least, 1.0))
     slow_anyway = np.maximum(s.last, np.where(alone, last, 0.0))

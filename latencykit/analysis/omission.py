@@ -214,7 +214,6 @@ def diagnose(
         due=facts.due,
         backlog=facts.overload,
         corrected_by=facts.corrected_by,
-        waits=facts.waits or facts.at_full_speed,
         extent_known=facts.extent_known,
         detected_stalls=listed_stalls,
         timed=facts.data if facts.timed else None,

@@ -14,9 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from latencykit._arrays import as_positions
 from latencykit._records import record
-from latencykit.analysis.retime import chains
 from latencykit.analysis.stalls import (
     MAD,
     PARTLY,
@@ -86,9 +84,6 @@ class RecordRules:
 
 
 RECORD = RecordRules()
-
-GUMBEL = math.sqrt(6) / math.pi
-"""Scale of Gumbel's law over its standard deviation."""
 
 
 @record()
@@ -268,7 +263,7 @@ def _of_trace(facts: Facts, trace: Trace, stalls: Stalls) -> StallRecord | None:
         or (step > 0 and _keeps_a_schedule(trace, every, step, step))
         or _keeps_a_schedule(trace, every, interval, 0.0)
     )
-    tail = _silence_decades(trace, length, throughout, sent, lull)
+    tail = _silence_decades(trace, length, throughout)
     even = (due >= RECORD.min_due) & (sent >= RECORD.min_sent_share * due)
     total = due.sum()
     pooled = total >= RECORD.min_due and sent.sum() >= RECORD.min_sent_share * total
@@ -326,13 +321,10 @@ def _is_even(counts: Floats | Ints) -> bool | None:
     return deviation**2 <= max(RECORD.schedule_variance * middle, rounding)
 
 
-def _silence_decades(
-    trace: Trace, length: Floats, throughout: Floats, sent: Floats, lull: Floats
-) -> Floats:
+def _silence_decades(trace: Trace, length: Floats, throughout: Floats) -> Floats:
     """Decades by which each silence is unusual in a closed loop where nothing stopped."""
-    tail = np.full(length.size, RECORD.max_decades)
     if trace.answers.size < TAIL.min_silences:
-        return tail
+        return np.full(length.size, RECORD.max_decades)
     silences = trace.silences[trace.silences > 0]
     if silences.size < TAIL.min_silences:  # the others are below what the source resolves
         silences = trace.silences
@@ -340,81 +332,30 @@ def _silence_decades(
     most = TAIL.silences
     k = int(np.argmax(silences[:most] / np.maximum(silences[1 : most + 1], TINY))) + 1
     rest = silences[k:][::-1]
-    single = beyond_tail(float(silences[k - 1]), k, rest, np.ones(rest.size))
-    alone = throughout < RECORD.one_alone
+    single = max(beyond_tail(float(silences[k - 1]), k, rest, np.ones(rest.size)), 0.0)
     if trace.slow.sum() > TAIL.max_slow * k and silences[0] < TAIL.clear_ratio * silences[k]:
         single = min(single, TAIL.mode_decades)
+    alone, rare = throughout < RECORD.one_alone, math.inf
     if alone.any():
-        number, ones = int(alone.sum()), length[alone]
-        tail[alone] = min(single, rare_mode_decades(ones.min(), ones.max(), number, trace.usual))
+        ones = length[alone]
+        rare = rare_mode_decades(ones.min(), ones.max(), ones.size, trace.usual)
     took = np.sort(trace.took)[::-1]
     at = np.searchsorted(-took, -NEAR.near_share * length)
     work = np.append(0.0, np.cumsum(took))[at]
-    rarer = _overlap_decades(work, length, throughout, trace.span)
-    undecided = ~alone & (rarer < TAIL.clear_decades)
-    undecided &= (sent <= RECORD.sent_each * throughout + 1) | (lull < TAIL.clear_decades)
-    if undecided.any():
-        shuffled = _shuffled_decades(trace, max(int(np.median(throughout[~alone])), 2))
-        pair = max(shuffled, min(single, TAIL.max_overlap))
-        tail[undecided] = np.where(throughout[undecided] < RECORD.one_alone + 1, pair, shuffled)
-    return tail
+    own = np.where(alone, min(single, rare), single)
+    return own + _overlap_decades(work, length, throughout, trace.span)
 
 
 def _overlap_decades(work: Floats, length: Floats, throughout: Floats, duration: float) -> Floats:
-    """Decades by which it is unusual that requests as slow overlap on all connections.
+    """Decades by which it is unusual that requests as slow overlap on all connections; of one, 0.
 
     `work` is the request-seconds of all that took about as long; those of the stall are its own.
     """
     others = np.maximum(work / length - throughout, TAIL.others)
     share = np.minimum(others * length / (throughout * max(duration, TINY)), 1.0)
     rarer = -(throughout - 1) * np.log10(share) - np.log10(np.maximum(others, 1.0))
-    return np.asarray(np.maximum(rarer, 0.0))
-
-
-def _shuffled_decades(trace: Trace, connections: int) -> float:
-    """Decades by which the longest silence is longer than with each connection shuffled.
-
-    The maxima of shuffled runs follow Gumbel's law, which reaches beyond their number.
-    """
-    longest = int(np.argmax(trace.silences))
-    middle = int(np.searchsorted(trace.due, trace.answers[longest]))
-    first = max(
-        min(middle - TAIL.shuffled_requests // 2, trace.due.size - TAIL.shuffled_requests), 0
-    )
-    due, took = (part[first : first + TAIL.shuffled_requests] for part in (trace.due, trace.took))
-    chain = chains(
-        np.rint(due * 1e9).astype(np.int64), np.rint(took * 1e9).astype(np.int64), None, connections
-    )
-    order = np.lexsort((due, chain))
-    due, took, chain = due[order], took[order], chain[order]
-    bounds = np.flatnonzero(np.append(True, chain[1:] != chain[:-1]))
-    size = np.diff(np.append(bounds, due.size))
-    last = np.append(chain[1:] != chain[:-1], True)
-    cycle = np.maximum(np.where(last, took, np.append(due[1:], 0.0) - due), took)
-
-    def silence(took: Floats, cycle: Floats) -> float:
-        total = np.cumsum(cycle)
-        offset = np.repeat(due[bounds] - np.append(0.0, total)[bounds], as_positions(size))
-        end = np.sort(offset + total - cycle + took)
-        until = float((offset + total)[np.append(bounds[1:], due.size) - 1].min())
-        end = end[: max(int(np.searchsorted(end, until, "right")), 1)]
-        return float(np.diff(end).max(initial=0.0))
-
-    observed = silence(took, cycle)
-    if observed <= 0:
-        return 0.0
-    rng = np.random.default_rng(0)
-    maxima = np.empty(TAIL.shuffles)
-    for k in range(TAIL.shuffles):
-        at = np.lexsort((rng.random(due.size), chain))
-        maxima[k] = silence(took[at], cycle[at])
-    rank = (1 + int((maxima >= observed).sum())) / (TAIL.shuffles + 1)
-    if rank > TAIL.max_rank:
-        return -math.log10(rank) / 2
-    logs = np.log(np.maximum(maxima, TINY))
-    scale = max(float(logs.std(ddof=1)) * GUMBEL, TAIL.min_scale)
-    reduced = (math.log(observed) - float(logs.mean())) / scale + np.euler_gamma
-    return -math.log10(max(-math.expm1(-math.exp(-reduced)), 10**-RECORD.max_decades))
+    alone = throughout < RECORD.one_alone
+    return np.where(alone, 0.0, np.clip(rarer, 0.0, TAIL.max_overlap))
 
 
 # ------------------------------------------------------------
@@ -502,10 +443,7 @@ def _of_log(facts: Facts, series: IntervalSeries, stalls: Stalls) -> StallRecord
     least = NEAR.near_share * length[:, None] * 1e9
     high = histogram.buckets.high(histogram.index)
     work = np.where(high > least, high * histogram.counts, 0.0).sum(axis=1) / 1e9
-    rarer = _overlap_decades(work, length, throughout, total)
-    tails = max(tail, 0.0) + np.where(
-        throughout < RECORD.one_alone, 0.0, np.minimum(rarer, TAIL.max_overlap)
-    )
+    tails = max(tail, 0.0) + _overlap_decades(work, length, throughout, total)
     tails[counts.asleep[at]] = RECORD.max_decades  # slow requests do not stop the logger
     rate = float(counts.due[0] / max(stalls.worst[0] / 1e9, TINY))
     several = max(1, math.ceil(RECORD.bin_requests / max(rate * interval, TINY)))

@@ -171,11 +171,8 @@ class Trace:
         counts_from = samples.start
         if samples.run.measure == "response" and samples.intended is not None:
             counts_from = samples.intended
-        good, due, end = (
-            samples.good[sent],
-            counts_from[sent],
-            (samples.start + samples.duration)[sent],
-        )
+        ended = samples.start + samples.duration
+        good, due, end = samples.good[sent], counts_from[sent], ended[sent]
         order = np.argsort(due, kind="stable")
         origin = due[order[0]] if order.size else 0
         return cls(
@@ -291,8 +288,7 @@ class Trace:
     def sends_within(self, begin: Floats, end: Floats) -> Ints:
         """Return the number of sends in each half-open window [begin, end)."""
         last, first = (np.searchsorted(self.due, at, "left") for at in (end, begin))
-        number: Ints = last - first
-        return number
+        return np.asarray(last - first)
 
     @cached_property
     def ends(self) -> Floats:
@@ -429,10 +425,6 @@ def _stalls_of_trace(trace: Trace) -> Stalls:
 
 
 _NOT_A_STALL = "requests were slow while others were answered as usual: not a stall"
-
-
-def _times(number: int) -> str:
-    return "once" if number == 1 else f"{number:,} times"
 
 
 def _gaps(trace: Trace) -> tuple[Floats, Floats, tuple[str, ...]]:
@@ -729,7 +721,8 @@ def _stalls_of_log(log: HistogramLog, series: IntervalSeries) -> Stalls:
     # What shares an interval with a stall may be another: its requests counted for the first.
     isolated = int((~stopped & ~even & ~warm & (spans.sums(~others) == 0)).sum())
     if isolated:
-        notes = (*notes, f"{_times(isolated)} {_NOT_A_STALL}")
+        often = "once" if isolated == 1 else f"{isolated:,} times"
+        notes = (*notes, f"{often} {_NOT_A_STALL}")
     short = np.minimum(hole.short, _own_sums(rows.lost, spans))  # a backlog may take longer
     certain = short >= LOG.missing_deviations * hole.noise
     missing = np.where(certain, np.clip(np.rint(short), 0, np.rint(hole.due)), 0)
@@ -805,22 +798,21 @@ def _holes(
 
     counted, lengths = np.where(quiet, rows.count, 0.0), np.where(quiet, rows.length, 0.0)
     rate = float(counted.sum() / max(lengths.sum(), TINY))
-    step = MAD * float(median(np.abs(np.diff(rows.count[quiet])))) if quiet.sum() > 1 else 0.0
     reach = np.maximum(best - first, HOLE.min_beside)
 
     def change(low: Ints, high: Ints) -> Floats:
         """By how much the rate of some intervals is another one, beyond chance."""
         number, time, parts = (_sums(part, low, high) for part in (counted, lengths, quiet))
-        off, chance = number - rate * time, np.sqrt(np.maximum(number, step**2 / 2 * parts))
-        known = np.where(np.abs(off) > LOG.missing_deviations * chance, off, 0.0)
+        off = number - rate * time
+        known = np.where(np.abs(off) > LOG.missing_deviations * np.sqrt(number), off, 0.0)
         return np.where(parts > 1, known / np.maximum(time, TINY), math.nan)
 
     # Where the load changes over the run, requests are due at the rate before the stall or after
     # it, where a burst may be: what is nearer to that of all.
-    before = change(np.maximum(first - reach, 0), first)
-    after = change(best, np.minimum(best + reach, size))
-    nearer = np.where(np.isnan(after) | (np.abs(before) < np.abs(after)), before, after)
-    more = np.nan_to_num(nearer)
+    one_side = change(np.maximum(first - reach, 0), first)
+    other = change(best, np.minimum(best + reach, size))
+    nearer = np.isnan(other) | (np.abs(one_side) < np.abs(other))
+    more = np.nan_to_num(np.where(nearer, one_side, other))
 
     def lacking(until: Ints) -> Floats:
         return total[until] - total[first] + more * _sums(rows.length, first, until)
@@ -1016,16 +1008,8 @@ class TailRules:
     silences: int = 8
     # other requests as long as a silence, where there are none
     others: float = 0.5
-    # decades: that slow requests of several connections overlap, where time is not known to a reply
+    # decades: that slow requests of several connections overlap, at most
     max_overlap: float = 3.0
-    # decades from which on the order of the latencies need not be shuffled
-    clear_decades: float = 3.0
-    # shuffles of each connection's latencies, of at most that many requests around the silence
-    shuffles: int = 60
-    shuffled_requests: int = 10_000
-    # of the shuffles: a silence as long in more of them is chance (Gumbel's law below)
-    max_rank: float = 0.02
-    min_scale: float = 0.02
 
 
 TAIL = TailRules()
