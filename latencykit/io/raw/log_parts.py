@@ -143,6 +143,6 @@ def _parts_of(line: str) -> dict[str, re.Match[str]]:
     found |= {name: match for *_, name, match in ranked[-1:]}
     taken = {at for match in found.values() for at in range(match.start(), match.end())}
     states = [match for match in _STATUS.finditer(line) if match.start() not in taken]
-    named = [match for match in states if _STATUS_NAME.search(line[: match.start()][-15:])]
-    states = named or [match for match in states if int(match[0]) in _STATUSES]
+    sure = [match for match in states if _STATUS_NAME.search(line[: match.start()][-15:])]
+    states = sure or [match for match in states if int(match[0]) in _STATUSES]
     return found | ({"status": states[0]} if states else {})
