@@ -36,14 +36,13 @@ def command(out: Path, duration: str | None, resolution: str, interval: str, sty
     """Record this machine's hiccups: delays that any program on it would have experienced.
 
     The log appears whole when the recording ends, with Ctrl+C too. The clock is a child process:
-    Ctrl+Z stops both, and is recorded; a stop of this process alone (kill -STOP PID) is reported,
-    not recorded.
+    Ctrl+Z stops both, and is recorded; a stop of this process alone (kill -STOP PID) is not.
 
     \b
     latencykit hiccup -o hiccup.hlog --duration 10m
     """
     from latencykit.errors import InvalidArgumentError
-    from latencykit.record.hiccup import hiccup, stop_note
+    from latencykit.record.hiccup import hiccup
     from latencykit.units import format_duration
     from latencykit.views.series import series_record
     from latencykit.views.summary import summary_text
@@ -60,8 +59,6 @@ def command(out: Path, duration: str | None, resolution: str, interval: str, sty
             f"{format_duration(round(state.elapsed) * 1e9):>8}   "
             f"worst of the last interval {last:>8}   worst so far {largest:>8}"
         )
-        if state.stopped:
-            note(stop_note(state.stopped))
 
     log = hiccup(out, duration=duration, resolution=resolution, interval=interval, progress=report)
     record = series_record(out.name, log)

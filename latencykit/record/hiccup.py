@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import subprocess
 import time
 from pathlib import Path
@@ -17,7 +16,6 @@ from latencykit._processes import own_command
 from latencykit._records import record
 from latencykit.errors import InvalidArgumentError, LatencyKitError
 from latencykit.record.intervals import IntervalCounter, interval_width
-from latencykit.record.sampler import BATCH_NS
 from latencykit.units import format_duration, parse_duration
 
 if TYPE_CHECKING:
@@ -30,8 +28,6 @@ if TYPE_CHECKING:
 
 _FINEST = 50_000
 _PIECE = 1 << 20  # slots expanded at a time: an hour's stop has millions
-_PIPE_SIZE = 1 << 20
-_NOTED = 500_000_000  # ns
 
 
 @record()
@@ -48,17 +44,12 @@ class HiccupProgress:
         Longest hiccup since the last call, ns.
     max : float
         Longest hiccup so far, ns.
-    stopped : float
-        Longest time since the last call that this process, but not the clock, was stopped or too
-        busy to read the clock's rows, ns; 0 where that is less than half a second. It is not in the
-        log: other programs did not experience it.
     """
 
     elapsed: float
     count: int
     worst: float
     max: float
-    stopped: float = 0.0
 
 
 def hiccup(
@@ -75,8 +66,8 @@ def hiccup(
     it was noticed, so a stop of 3 s at 1 ms is recorded as the 3,000 slots that it delayed, from 3
     s down to nothing: what jHiccup back-fills with its resolution as expected interval
     is measured here. The log says that it is from a schedule, and it must not be corrected again.
-    The clock is that child process: a stop of the calling process alone (``kill -STOP``) is noted,
-    and not counted, and Ctrl+Z, which stops both, is counted.
+    The clock is that child process: a stop of the calling process alone (``kill -STOP``) is not
+    counted, and Ctrl+Z, which stops both, is.
     Nothing is subtracted: an idle machine shows its timer's own lateness, some 50 to 150 µs on
     Linux (jHiccup subtracts the shortest that it saw).
 
@@ -108,17 +99,7 @@ def hiccup(
 
     log = read(path)
     assert isinstance(log, HistogramLog)
-    if meter.longest_stop:
-        log = log.with_run(notes=log.run.with_notes(stop_note(meter.longest_stop)).notes)
     return log
-
-
-def stop_note(stopped: float) -> str:
-    """Return the note on a stop (ns) of the process that writes the log."""
-    return (
-        f"this process was stopped or busy for {format_duration(stopped)}; its clock, a child "
-        "process, was not, and the log does not count it"
-    )
 
 
 class _Meter:
@@ -136,8 +117,7 @@ class _Meter:
         self._counter = IntervalCounter(time.time(), width, 3, stream, head)
         self._rest = b""
         self._origin: int | None = None
-        self._elapsed = self._count = self._worst = self._max = self._stopped = 0
-        self._waited = self._last = self.longest_stop = 0
+        self._elapsed = self._count = self._worst = self._max = 0
         self._next = width
 
     def run(self, end: int | None) -> None:
@@ -145,11 +125,6 @@ class _Meter:
         command = own_command("latencykit.record.sampler", str(self._step))
         with subprocess.Popen(command, stdout=subprocess.PIPE, bufsize=0) as sampler:  # noqa: S603
             assert sampler.stdout is not None
-            with contextlib.suppress(ImportError, AttributeError, OSError):
-                # a pipe as large as a minute of rows: a slow disk must not delay the sampler
-                import fcntl
-
-                fcntl.fcntl(sampler.stdout, fcntl.F_SETPIPE_SZ, _PIPE_SIZE)
             try:
                 while end is None or self._elapsed < end:
                     data = sampler.stdout.read(1 << 16)
@@ -171,38 +146,28 @@ class _Meter:
         if not len(rows):
             return
         assert self._origin is not None
-        # Rows are sent every few ms; older ones waited for us, unless the clock was late, too:
-        # between these rows, or between them and the next, which may come with another read.
-        age = time.perf_counter_ns() - int(rows[0, 2]) - BATCH_NS
-        pause = int(np.diff(rows[:, 2], prepend=self._last or rows[0, 2]).max())
-        self._stopped = max(self._stopped, self._waited - pause)
-        self._waited, self._last = age - pause, int(rows[-1, 2])
         rows = rows - np.array([0, 0, self._origin])
         self._elapsed = int(rows[-1, 2])
         if end is not None:  # the slots due before the end, however late they were noticed
             self._elapsed = min(self._elapsed, end)
             rows = rows[rows[:, 0] * self._step < end]
             rows[:, 1] = np.minimum(rows[:, 1], (end - 1) // self._step)
-        for now, late in _lateness(rows, self._step):
+        for now, late in lateness(rows, self._step):
             self._counter.add(now if end is None else np.minimum(now, end - 1), late)
             self._count += late.size
             self._worst = max(self._worst, int(late.max()))
         self._counter.advance(self._elapsed)
         if self._elapsed >= self._next:
             self._max = max(self._max, self._worst)
-            stopped = self._stopped if self._stopped >= _NOTED else 0
-            self.longest_stop = max(self.longest_stop, stopped)
             if self._progress is not None:
                 self._progress(
-                    HiccupProgress(
-                        self._elapsed / 1e9, self._count, self._worst, self._max, stopped
-                    )
+                    HiccupProgress(self._elapsed / 1e9, self._count, self._worst, self._max)
                 )
-            self._worst, self._stopped, width = 0, 0, self._counter.width
+            self._worst, width = 0, self._counter.width
             self._next = (self._elapsed // width + 1) * width
 
 
-def _lateness(rows: Ints, step: int) -> Iterator[tuple[Ints, Ints]]:
+def lateness(rows: Ints, step: int) -> Iterator[tuple[Ints, Ints]]:
     """Yield times and lateness of slots, ns from slot 0; `rows`: first slot, last slot, time."""
     sizes = rows[:, 1] - rows[:, 0] + 1
     for large in rows[sizes > _PIECE].tolist():

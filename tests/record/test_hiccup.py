@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import io
 import os
 import signal
 import subprocess
@@ -12,14 +11,14 @@ import pytest
 
 import latencykit as lk
 from latencykit.errors import InvalidArgumentError
-from latencykit.record.hiccup import _lateness, _Meter, hiccup
+from latencykit.record.hiccup import hiccup, lateness
 
 MS = 1_000_000
 
 
 def test_every_slot_of_a_stop_counts_how_late_it_was_noticed() -> None:
     rows = np.array([[1, 1, 1 * MS + 50], [2, 4, 4 * MS + 60], [5, 5, 5 * MS + 10]])
-    ((now, late),) = _lateness(rows, MS)
+    ((now, late),) = lateness(rows, MS)
     assert late.tolist() == [50, 2 * MS + 60, MS + 60, 60, 10]
     assert now.tolist() == [1 * MS + 50, *[4 * MS + 60] * 3, 5 * MS + 10]
 
@@ -27,7 +26,7 @@ def test_every_slot_of_a_stop_counts_how_late_it_was_noticed() -> None:
 def test_a_very_long_stop_is_expanded_in_pieces(monkeypatch) -> None:
     monkeypatch.setattr("latencykit.record.hiccup._PIECE", 4)
     rows = np.array([[1, 10, 10 * MS], [11, 11, 11 * MS + 7]])
-    parts = list(_lateness(rows, MS))
+    parts = list(lateness(rows, MS))
     assert max(late.size for _, late in parts) == 4
     every = sorted(np.concatenate([late for _, late in parts]).tolist())
     assert every == [0, 7, *range(MS, 10 * MS, MS)]
@@ -76,7 +75,7 @@ def test_the_file_is_whole_or_the_old_one(tmp_path, number) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGSTOP")
 @pytest.mark.parametrize("whole", [False, True])
-def test_a_stop_of_the_parent_is_noted_and_one_of_both_is_recorded(tmp_path, whole) -> None:
+def test_a_stop_of_the_parent_is_not_recorded_and_one_of_both_is(tmp_path, whole) -> None:
     """At 50 µs the pipe is full after two seconds: the clock goes on all the same."""
     path = tmp_path / "h.hlog"
     command = [sys.executable, "-m", "latencykit", "hiccup", "-o", str(path)]
@@ -85,34 +84,13 @@ def test_a_stop_of_the_parent_is_noted_and_one_of_both_is_recorded(tmp_path, who
         [*command, "--duration", "6s", "--resolution", "50us" if not whole else "1ms"],
         stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, start_new_session=True,
     ) as process:  # fmt: skip
-        lines = [process.stderr.readline()]  # of the first second
+        process.stderr.readline()  # of the first second
         stop(process.pid, signal.SIGSTOP)
         time.sleep(3)  # the length of the stop
         stop(process.pid, signal.SIGCONT)
-        lines += process.stderr.readlines()
-    noted = [line for line in lines if "its clock, a child process, was not" in line]
+        process.stderr.read()
     longest = lk.read(path).max
-    if whole:
-        assert not noted
-        assert longest >= 2.9e9
-    else:
-        assert noted
-        assert longest < 1.5e9
-
-
-@pytest.mark.parametrize("late", [True, False])
-def test_rows_from_before_a_stop_of_both_may_be_read_alone(late: bool) -> None:
-    """The clock's next row shows that it was stopped, too."""
-    ms = 10**6
-    meter = _Meter(io.BytesIO(), 10**12, ms, [], None)
-    start = time.perf_counter_ns() - 3000 * ms
-    before = [(start, 0, start), *((k, k, start + k * ms) for k in range(3))]
-    after = [(k, k, start + k * ms) for k in range(3, 3000)]
-    if late:
-        after = [(3, 2999, start + 3000 * ms)]
-    for rows in (before, after):
-        meter._take(np.array(rows, np.int64).tobytes(), None)
-    assert (meter._stopped > 2_900 * ms) == (not late)
+    assert longest >= 2.9e9 if whole else longest < 1.5e9
 
 
 @pytest.mark.parametrize("bad", [{"resolution": "1us"}, {"duration": 0}, {"interval": "1us"}])
