@@ -31,7 +31,7 @@ from latencykit.core.repr_html import listing_html
 from latencykit.core.run import Note
 from latencykit.core.summary import Summary
 from latencykit.ctrlz.client import PORTS, loopback
-from latencykit.ctrlz.freeze import LONGEST, Freezer, stat_of
+from latencykit.ctrlz.freeze import LONGEST, Freezer
 from latencykit.ctrlz.guard import Guarded
 from latencykit.ctrlz.server import BACKLOG
 from latencykit.ctrlz.targets import (
@@ -127,21 +127,9 @@ class Tool:
         self._process.end()
 
     @property
-    def pid(self) -> int:
-        """Process id."""
-        return self._process.pid
-
-    @property
     def code(self) -> int | None:
         """Exit status; None while it runs."""
         return self._process.poll()
-
-    @property
-    def stopped(self) -> bool:
-        """True if it is stopped by a signal, as far as the system shows it."""
-        with contextlib.suppress(OSError):
-            return stat_of(self._process.pid)[0] in "Tt"
-        return False
 
     def sleep_until(self, moment: int) -> bool:
         """Sleep until a time by ``perf_counter_ns``; return True if the tool still runs then."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import math
-import os
-import re
 import shlex
 import shutil
 import subprocess
@@ -19,9 +17,9 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from latencykit._arrays import Value, ragged
+from latencykit._arrays import Value
 from latencykit._files import whole
-from latencykit._processes import own_command, thread_times
+from latencykit._processes import own_command
 from latencykit._records import record
 from latencykit.analysis.capacity import LoadCurve, load_curve, load_row
 from latencykit.analysis.slo import Outcome, for_all_series
@@ -32,11 +30,11 @@ from latencykit.core.repr_html import listing_html
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
 from latencykit.ctrlz.client import PORTS
-from latencykit.ctrlz.freeze import listeners, stat_of, tree
 from latencykit.ctrlz.run import Tool, fill, read_output, takes, written_files
 from latencykit.errors import CorruptInputError, InvalidArgumentError, LatencyKitError
 from latencykit.io.source import ReadOptions
 from latencykit.io.writing import write
+from latencykit.record.hiccup import lateness
 from latencykit.units import (
     NANOSECONDS,
     format_duration,
@@ -46,6 +44,7 @@ from latencykit.units import (
 )
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable, Mapping, Sequence
 
     import pandas as pd
@@ -67,145 +66,8 @@ _PAUSE = 2.0
 _GRACE = 60.0
 
 
-# ------------------------------------------------------------
-# The CPU time that a load generator and its server waited for, and who used it instead.
-
 RESOLUTION = 1_000_000
-"""Of the delays, ns."""
-
-_OFTEN, _SELDOM = 0.02, 1.0
-"""Seconds from look to look at the threads, and at the processes."""
-_MOST_EFFORT = 0.01
-"""Share of the time that either kind of look may take."""
-_FULL = 0.8
-"""A thread that waited for this share of the time between two looks had not run at all."""
-_LOCAL = re.compile(r"(?:127\.\d+\.\d+\.\d+|localhost|\[::1\]):(\d{1,5})\b")
-
-
-@record()
-class Contention:
-    """Competition for the CPUs of this machine during a run.
-
-    Attributes
-    ----------
-    late : ndarray of float64
-        How late the load generator's most delayed thread was, ns per millisecond of the run.
-    demand : float
-        Share of what the load generator could use at most that it ran or was ready to run.
-    others : float
-        Share of the machine's CPU time that programs which take no part in the test used, or the
-        hypervisor took.
-    lost : float
-        Share of its speed that the server lost to them at most; 0 for one that runs elsewhere.
-    """
-
-    late: Floats = field(default_factory=lambda: np.empty(0))
-    demand: float = 0.0
-    others: float = 0.0
-    lost: float = 0.0
-
-
-class Watch:
-    """Watches a load generator, and the servers on local ports that its command names."""
-
-    def __init__(self, client: int, command: Sequence[str]) -> None:
-        ports = {int(port) for word in command for port in _LOCAL.findall(word)}
-        self._leaders = [pid for port in ports for pid in listeners(port)]
-        self._client, self._clients = client, set[str]()
-        self._first: dict[str, tuple[int, int]] = {}
-        self._last: dict[str, tuple[int, int]] = {}
-        self._waits: list[tuple[float, float]] = []
-        self._begin = self._seen = self._next = self._rescan = time.perf_counter()
-        self._machine = _machine()
-        if self._machine is None:
-            self._next = math.inf
-        else:
-            self._ours = self._used()
-        self.look()
-
-    def _used(self) -> float:
-        """Return the CPU seconds of all processes that take part, ended children included."""
-        return sum(map(_seconds, tree([os.getpid(), *self._leaders])))
-
-    def look(self) -> None:
-        """Note who has waited since the last look; costs a fiftieth of the time at most."""
-        now, begin = time.perf_counter(), time.thread_time()
-        if now < self._next:
-            return
-        if now >= self._rescan:
-            servers = tree(self._leaders) if self._leaders else []
-            for thread, times in thread_times(servers).items():
-                self._first.setdefault(thread, times)
-                self._last[thread] = times
-            self._pids = tree([self._client])
-            scanned = time.thread_time()
-            self._rescan = now + max(_SELDOM, (scanned - begin) / _MOST_EFFORT)
-            now, begin = time.perf_counter(), scanned
-        threads = thread_times(self._pids)
-        waits = [times[1] - self._last.get(name, times)[1] for name, times in threads.items()]
-        self._waits.append((now - self._seen, max(waits, default=0) / 1e9))
-        self._last |= threads
-        self._clients |= threads.keys()
-        self._seen = now
-        self._next = now + max(_OFTEN, (time.thread_time() - begin) / _MOST_EFFORT)
-
-    def end(self) -> Contention:
-        """Return what was seen; nothing on a system other than Linux."""
-        machine = _machine()
-        if self._machine is None or machine is None or not self._last:
-            return Contention()
-        self._next = self._rescan = 0.0
-        self.look()
-        elapsed = max(time.perf_counter() - self._begin, 1e-3)
-        used = {
-            name: np.subtract(times, self._first.get(name, (0, 0))) / (1e9 * elapsed)
-            for name, times in self._last.items()
-        }
-        ready = sorted(float(used[name].sum()) for name in self._clients)
-        alone = ready[-1] if ready and sum(ready[:-1]) < 0.5 else 0.0
-        busy, stolen = np.subtract(machine, self._machine).tolist()
-        others = (max(busy - (self._used() - self._ours), 0.0) + stolen) / elapsed
-        cpus = os.cpu_count() or 1
-        lost, servers = 0.0, [used[name] for name in used.keys() - self._clients]
-        if servers and others:
-            ran, waited = np.transpose(servers)
-            lost = min(float(waited.max()), others / (float(ran.sum()) + others))
-        late = _delays(self._waits, elapsed)
-        return Contention(late, max(alone, sum(ready) / cpus), others / cpus, lost)
-
-
-def _delays(waits: Sequence[tuple[float, float]], elapsed: float) -> Floats:
-    """Return the delay of what is due each millisecond; waits of full windows are one."""
-    stretches = [0.0]
-    for window, waited in waits:
-        stretches[-1] += waited
-        if waited < _FULL * window:
-            stretches.append(0.0)
-    late = np.zeros(max(1, round(elapsed * 1e9 / RESOLUTION)))
-    delays = [np.arange(1e9 * stretch, 0, -RESOLUTION) for stretch in stretches if stretch > 0.001]
-    joined = np.concatenate(delays)[: late.size] if delays else late[:0]
-    late[: joined.size] = joined
-    return late
-
-
-def _seconds(pid: int) -> float:
-    """Return the CPU seconds of a process and of its ended children."""
-    try:
-        fields = stat_of(pid)
-    except OSError:
-        return 0.0
-    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
-
-
-def _machine() -> tuple[float, float] | None:
-    """Return the CPU seconds that programs used, and those that the hypervisor took."""
-    try:
-        fields = Path("/proc/stat").read_text().split("\n", 1)[0].split()
-    except OSError:
-        return None
-    user, nice, system, _, _, _, _, stolen, *_ = map(int, fields[1:])
-    tick = os.sysconf("SC_CLK_TCK")
-    return (user + nice + system) / tick, stolen / tick
+"""Of the hiccups, ns."""
 
 
 @record(eq=False)
@@ -377,8 +239,7 @@ def sweep(
     confidence : float, default 0.95
         That the bracket holds the capacity; each single verdict is surer.
     url, connections
-        Values of ``{url}`` and ``{connections}``. If the command or `url` names a server on this
-        machine, the processor time that other programs take from it is measured.
+        Values of ``{url}`` and ``{connections}``.
     folder : path, optional
         New folder for the outputs of all runs, which `load_curve` and ``latencykit load`` read.
     accept_omission : bool, default False
@@ -425,7 +286,7 @@ def sweep(
     options = ReadOptions(unit=unit, column=column)
     generator: _Generator
     if callable(load):
-        generator = _Function(load, None if folder is None else Path(folder), url)
+        generator = _Function(load, None if folder is None else Path(folder))
     else:
         words = tuple(shlex.split(load)) if isinstance(load, str) else load
         words = tuple(words) if isinstance(words, list) else words
@@ -458,7 +319,6 @@ class _State:
         self.confidence = 1 - 2 * (1 - confidence) / search.runs
         self.runs: list[SweepRun] = []
         self.hiccups: list[Floats] = []
-        self.contention: list[Contention] = []
         self.rows: dict[str, LoadRow] = {}
         self.curve: LoadCurve | None = None
         self.notes: dict[str, None] = {}
@@ -523,10 +383,8 @@ class _State:
             data, run = None, replace(run, reason=str(error))
         end = time.perf_counter_ns()
         wall = (end - begin) / 1e9
-        # A simulation takes no time, so that neither hiccups nor other programs delay it.
-        live = wall > 0.5 * probe.duration
-        late = hiccups.between(begin, end) if live else np.empty(0)
-        late = np.concatenate((late, self.generator.paused))
+        # A simulation takes no time, so that no hiccup delays it.
+        late = hiccups.between(begin, end) if wall > 0.5 * probe.duration else np.empty(0)
         hiccup = float(late.max()) if late.size else math.nan
         if data is not None:
             data = data.with_run(rate=probe.rate)
@@ -542,7 +400,6 @@ class _State:
                 self.rows[run.name] = load_row(run.name, data, self.confidence)
         self.runs.append(replace(run, data=data, hiccup=hiccup))
         self.hiccups.append(late)
-        self.contention.append(self.generator.contention if live else Contention())
         self._judge()
         _keep(self.generator, self.runs, self.slo, late)
         self.say(_line(self.runs[-1], self.curve, self.search.runs))
@@ -584,12 +441,7 @@ class _State:
             first = load_curve(usable, self.slo, confidence=self.confidence)
             for row, checks in zip(first.rows, first.checks, strict=True):
                 number = next(k for k, run in enumerate(self.runs) if run.name == row.name)
-                stalls[row.name] = _stalled(
-                    self.hiccups[number], row, checks, self.slo
-                ) or _starved(
-                    self.contention[number], row, checks, self.slo,
-                    spins=self.contention[0].demand > _DEMAND,
-                )  # fmt: skip
+                stalls[row.name] = _stalled(self.hiccups[number], row, checks, self.slo)
             usable = {name: row for name, row in usable.items() if not stalls[name]}
             curve = first if len(usable) == len(stalls) else None
             if curve is None and usable:
@@ -635,53 +487,6 @@ def _stalled(late: Floats, row: LoadRow, checks: Sequence[SLORow], slo: SLO) -> 
     if share_lost > 0.01 and (row.saturated or not row.offered <= row.achieved_high / 0.99):
         return f"the load generator was stalled, for up to {longest}"
     return ""
-
-
-_DEMAND = 0.9
-_OTHERS = 0.05
-_LOST = 0.05
-
-
-def _starved(
-    contention: Contention, row: LoadRow, checks: Sequence[SLORow], slo: SLO, *, spins: bool
-) -> str:
-    """Return why a miss does not count; one that `spins` keeps its CPUs busy at any load."""
-    missed = [check.bounded == "missed" for check in checks]
-    if not (any(missed) or row.saturated):
-        return ""
-    if contention.demand > _DEMAND and not spins:
-        return (
-            f"the load generator was at its own limit: it ran or was ready to run "
-            f"{contention.demand:.0%} of the time"
-        )
-    late = contention.late
-    if contention.others <= _OTHERS or not late.size:
-        return ""
-    others = f"other programs used {contention.others:.0%} of this machine's CPU time"
-    full = row.achieved_high / (1 - min(contention.lost, 0.99))
-    share_late = float((late > 1e6).mean())
-    if row.saturated and full * (1 + 3 * share_late) < row.offered:
-        return ""
-    if contention.lost > _LOST:
-        return f"{others}: the server may have lost {contention.lost:.0%} of its speed to them"
-    data = row.data
-    for miss, limit, check in zip(missed, slo.limits, checks, strict=True):
-        if not miss or isinstance(data, Summary) or not data.count:
-            continue
-        if limit.statistic == "failed":
-            return ""
-        if limit.statistic == "mean" and data.mean - 2 * float(late.mean()) > check.limit:
-            return ""
-        if limit.percentile is None or data.unit != "ns":
-            continue
-        # Requests beyond the limit and `extra` are beyond the limit by themselves, unless the load
-        # generator was late by `extra`: with their sends and with their replies together.
-        for extra in np.array([0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5]) * check.limit:
-            slow = data.count_above(check.limit + extra) / data.count
-            if slow - 2 * float((late > extra / 2).mean()) > 1 - limit.percentile / 100:
-                return ""
-    longest = format_duration(float(late.max()))
-    return f"{others}: the load generator waited for a CPU, for up to {longest}"
 
 
 def _line(run: SweepRun, curve: LoadCurve | None, most: int) -> str:
@@ -732,8 +537,6 @@ class _Generator:
     """The source of the load, and the folder of its outputs."""
 
     folder: Path | None
-    paused: Floats = np.empty(0)
-    contention = Contention()
     words: tuple[str, ...] = ()
     reading: Mapping[str, str | None] = {}
 
@@ -751,29 +554,13 @@ class _Generator:
 class _Function(_Generator):
     """A function of rate and duration that returns data."""
 
-    def __init__(
-        self, function: Callable[[float, float], Data], folder: Path | None, url: str | None
-    ) -> None:
-        self.function, self.folder, self.url = function, folder, url
+    def __init__(self, function: Callable[[float, float], Data], folder: Path | None) -> None:
+        self.function, self.folder = function, folder
         if folder is not None:
             _make(folder)
 
     def run(self, run: SweepRun) -> Data:
-        ended = threading.Event()
-
-        def watch() -> None:
-            watch = Watch(os.getpid(), [self.url or ""])
-            while not ended.wait(0.02):
-                watch.look()
-            self.contention = watch.end()
-
-        watching = threading.Thread(target=watch, daemon=True)
-        watching.start()
-        try:
-            data = self.function(run.rate, run.duration)
-        finally:
-            ended.set()
-            watching.join()
+        data = self.function(run.rate, run.duration)
         if not isinstance(data, Samples | HistogramLog | Histogram):
             raise InvalidArgumentError(
                 "the function must return Samples, a HistogramLog or a Histogram, "
@@ -843,25 +630,8 @@ class _Command(_Generator):
         folder = self.outputs / run.name
         folder.mkdir()
         argv = self._filled(run.rate, run.duration, folder / "out")
-        stops: list[float] = []
         with Tool(argv, folder) as tool:
-            watch = Watch(tool.pid, argv)
-            deadline = time.monotonic() + 1.5 * run.duration + _GRACE
-            stopped_since: int | None = None
-            while tool.sleep_until(time.perf_counter_ns() + 20_000_000):
-                watch.look()
-                now = time.perf_counter_ns()
-                if tool.stopped:
-                    stopped_since = stopped_since or now
-                elif stopped_since is not None:
-                    stops.append(float(now - stopped_since))
-                    stopped_since = None
-                if time.monotonic() > deadline:
-                    break
-            ended = tool.code is not None
-            self.contention = watch.end()
-        # One that was stopped, by whatever signal, was late for all that was due meanwhile.
-        self.paused = np.concatenate([np.arange(stop, 0, -RESOLUTION) for stop in stops or [0.0]])
+            ended = tool.wait(1.5 * run.duration + _GRACE)
         try:
             return _read(folder, argv, self.series, self.format, self.options)
         except LatencyKitError as error:
@@ -985,7 +755,6 @@ class _Hiccups:
         self._pieces: list[bytes] = []
         self._thread = threading.Thread(target=self._take, daemon=True)
         self._thread.start()
-        self._read = 0
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -1007,10 +776,11 @@ class _Hiccups:
         rows = np.frombuffer(data[: len(data) // 24 * 24], np.int64).reshape(-1, 3)
         if not len(rows):
             return np.empty(0)
-        origin, rows = int(rows[0, 0]), rows[1:]
-        rows = rows[(rows[:, 2] >= begin) & (origin + rows[:, 0] * RESOLUTION <= end)]
-        row, place = ragged(rows[:, 1] - rows[:, 0] + 1)
-        due = origin + (rows[row, 0] + place) * RESOLUTION
-        late = rows[row, 2] - due
-        inside = (due >= begin) & (due <= end)
-        return np.asarray(np.maximum(late[inside], 0), np.float64)
+        origin = int(rows[0, 0])
+        begin, end, rows = begin - origin, end - origin, rows[1:] - np.array([0, 0, origin])
+        rows = rows[(rows[:, 2] >= begin) & (rows[:, 0] * RESOLUTION <= end)]
+        pieces = (
+            late[(now - late >= begin) & (now - late <= end)]
+            for now, late in lateness(rows, RESOLUTION)
+        )
+        return np.concatenate([np.empty(0), *pieces])
