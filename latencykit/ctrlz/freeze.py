@@ -3,9 +3,9 @@
 ``python -m latencykit.ctrlz.freeze`` is the watchdog, a process and a session of its own. It stops
 the targets that its parent names, with all their descendants, and continues them when the time is
 over or its input ends, whichever comes first: a parent that is killed, by whatever signal, thaws
-them by dying. A watchdog that is itself killed or stopped has a second one (`thaw`), which knows
-what is frozen and until when. Should both be killed, a file in the runtime folder remains, by which
-the next command thaws (`thaw_left`). A target is a process id, a process group as a negative
+them by dying. A watchdog that is itself killed, or does not answer in time, leaves a file in the
+runtime folder by which its parent thaws, or the next command if both were killed (`thaw_left`). A
+target is a process id, a process group as a negative
 number, or a container: ``docker NAME``, ``podman NAME``.
 """
 
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 Target = int | str
 
 _PATIENCE = 5.0  # seconds for a watchdog to answer
-_GRACE = 1.5  # seconds after which the second watchdog ends a freeze; it may begin a second late
 LONGEST = 600.0
 """No freeze and no run is longer than this, seconds."""
 
@@ -376,24 +375,17 @@ def thaw_left() -> list[Target]:
 def watch(commands: IO[str]) -> None:
     """Freeze on command, thaw in time, and thaw when the commands end."""
     frozen: list[Target] = []
-    second = subprocess.Popen(  # noqa: S603 - our own
-        own_command("latencykit.ctrlz.thaw"),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    pipe = second.stdin
-    assert pipe is not None
     known: dict[int, Process] = {}
 
-    def record(until: float) -> None:
-        """Tell the second watchdog, and a file, what is frozen, before it is."""
-        with contextlib.suppress(BrokenPipeError):
-            pipe.write(json.dumps([until, *frozen]).encode() + b"\n")
-            pipe.flush()
-        with contextlib.suppress(OSError):  # without a folder, the second watchdog knows it
+    def record() -> None:
+        """Keep what is frozen in a file, before it is."""
+        with contextlib.suppress(OSError):  # without a folder, this process alone thaws it
             _remember(frozen, known)
+
+    def release() -> None:
+        thaw(frozen)
+        frozen.clear()
+        record()
 
     try:
         _say(ready=time.perf_counter_ns())
@@ -408,16 +400,14 @@ def watch(commands: IO[str]) -> None:
                     break
                 frozen += new
                 known |= table
-                record(time.monotonic() + seconds + _GRACE)
+                record()
                 wrong = _signal(new, signal.SIGSTOP)
                 if not wrong and not _stopped(new):
                     wrong = "it did not stop within a second"
             if not frozen:
                 wrong = "all of it is stopped already; continue it first (kill -CONT)"
             if wrong:
-                thaw(frozen)
-                frozen.clear()
-                record(0.0)
+                release()
                 _say(error=wrong)
                 continue
             start = time.perf_counter_ns()
@@ -425,16 +415,12 @@ def watch(commands: IO[str]) -> None:
             remaining = seconds - (time.perf_counter_ns() - start) / 1e9
             gone, _, _ = select.select([commands], [], [], max(remaining, 0.0))
             end = time.perf_counter_ns()
-            thaw(frozen)
-            frozen.clear()
-            record(0.0)
+            release()
             if gone:
                 return
             _say(thawed=end)
     finally:
-        thaw(frozen)
-        frozen.clear()
-        record(0.0)
+        release()
 
 
 def _stopped(targets: Sequence[Target]) -> bool:

@@ -111,30 +111,17 @@ def test_a_killed_watchdog_is_reported_and_thaws(victim) -> None:
 
 
 @pytest.mark.slow
-def test_a_parent_and_a_watchdog_killed_together_thaw(victim) -> None:
-    with _child(FREEZES, victim.pid) as parent:
-        watchdog, *_ = _watchdogs(parent)
-        assert _state(victim.pid) == "T"
-        os.kill(parent.pid, signal.SIGSTOP)  # it cannot thaw when the watchdog dies
-        os.kill(watchdog, signal.SIGKILL)
-        parent.kill()
-        assert _until(lambda: _state(victim.pid) != "T")
-
-
-@pytest.mark.slow
-def test_the_next_command_thaws_what_is_frozen_when_all_watchdogs_are_killed(
+def test_the_next_command_thaws_what_is_frozen_when_the_watchdog_is_killed(
     victim, tmp_path
 ) -> None:
     runtime = os.environ | {"XDG_RUNTIME_DIR": str(tmp_path)}
     following = functools.partial(python, "-m", "latencykit", "--version", env=runtime)
     with _child(FREEZES, victim.pid, env=runtime) as parent:
-        watchdogs = _watchdogs(parent)
-        assert len(watchdogs) == 2
+        (watchdog,) = _watchdogs(parent)
         following()
         assert _state(victim.pid) == "T"  # of a test that is under way
-        for pid in watchdogs:
-            os.kill(pid, signal.SIGSTOP)
-        for pid in (parent.pid, *watchdogs):
+        os.kill(parent.pid, signal.SIGSTOP)  # it cannot thaw when the watchdog dies
+        for pid in (watchdog, parent.pid):
             os.kill(pid, signal.SIGKILL)
     assert _state(victim.pid) == "T"
     assert following().stderr == f"thawed what a killed test had left frozen: {victim.pid}\n"
@@ -181,13 +168,13 @@ def test_a_thread_and_a_group_with_an_ancestor_are_refused() -> None:
 
 
 @pytest.mark.slow
-def test_a_stopped_watchdog_does_not_prolong_a_freeze(victim) -> None:
+def test_a_stopped_watchdog_prolongs_a_freeze_by_seconds_at_most(victim) -> None:
     freezer = Freezer([victim.pid])
     freezer.stop(0.3)
     os.kill(freezer._watchdog.pid, signal.SIGSTOP)
-    assert _until(lambda: _state(victim.pid) != "T")
     with pytest.raises(LatencyKitError, match="watchdog"):
         freezer.wait()
+    assert _until(lambda: _state(victim.pid) != "T")
     freezer.close()
 
 
