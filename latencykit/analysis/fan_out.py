@@ -24,7 +24,7 @@ from latencykit.core.buckets import EdgeBuckets
 from latencykit.core.distribution import Distribution
 from latencykit.core.evidence import tail_counts, tail_shares
 from latencykit.core.histogram import histogram_of
-from latencykit.core.histogram_log import HistogramLog, expect, in_succession, interval_series, scan
+from latencykit.core.histogram_log import HistogramLog, in_succession, interval_series, scan
 from latencykit.core.jackknife import Jackknife
 from latencykit.core.quantiles import (
     LEAST_ABOVE,
@@ -659,8 +659,6 @@ def fan_out(
         raise InvalidArgumentError("a fan-out needs a number of calls, such as 100")
     for number in numbers:
         _check(number, quorum)
-    if isinstance(data, HistogramLog):
-        expect(data)
     leaf = histogram_of(data, "a fan-out")
     delay = None if hedge is None else float(leaf.percentile(float(hedge)))
     log = None if independent else _log_of(data)

@@ -165,7 +165,7 @@ def incident_of(data: Samples | HistogramLog, evidence: Evidence) -> Incident | 
     if not crowded and not one_stall:
         return None
     if isinstance(data, HistogramLog):
-        expect(data, (50,))  # much more will be asked of it
+        expect(data)  # much more will be asked of it
     stalls = stalls_of(data)
     incident = SlowTimes.of(data, stalls, "p99").incident() if crowded else None
     if incident is not None or not one_stall or not len(stalls):

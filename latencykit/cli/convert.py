@@ -37,7 +37,7 @@ def command(
     loaded = without_aggregates(load(given, totals=False))
     for entry in loaded:
         if isinstance(entry.data, HistogramLog):
-            expect(entry.data, evidence=False, keep=False)
+            expect(entry.data, keep=False)
     with atomic(out, given.files) as temporary:
         write_series(
             {entry.name: entry.data for entry in loaded},

@@ -127,10 +127,7 @@ def command(
 def _diagnosed(data: Any, known: dict[str, Any], drawn: bool | None = None) -> Diagnosis:
     """Diagnose a series where it is read; the time series is returned only for a chart."""
     from latencykit.analysis.omission import diagnose
-    from latencykit.core.histogram_log import HistogramLog, expect
 
-    if isinstance(data, HistogramLog):
-        expect(data, (50,))  # with what supports the percentiles, which the text states
     diagnosis = diagnose(data, **known)
     if drawn is None:
         return diagnosis

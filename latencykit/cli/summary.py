@@ -146,7 +146,6 @@ def _record(data: Any, interval: str | None, options: dict[str, Any]) -> _Record
         )
     log = data.to_log(interval)
     percentiles = [p for p in options["percentiles"] or STANDARD_PERCENTILES if p < 100]
-    expect(log, percentiles, keep=False)
     record = series_record(name, log, **options)
     together = log.with_tag("").resample(interval) if len(log.tags) > 1 else log
     series = interval_series(together, percentiles)

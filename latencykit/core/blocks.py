@@ -343,11 +343,6 @@ class TotalsFold:
         self._sparse: dict[Buckets, list[tuple[Ints, Ints]]] = {}  # indices, counts
         self._dense_bytes = self._waiting = self._sum = 0
 
-    @property
-    def is_fresh(self) -> bool:
-        """Whether nothing was added yet."""
-        return not self._sum
-
     def count(self, added: int) -> None:
         """Count what was added; the sum of all has to fit into 63 bits."""
         self._sum += added
@@ -443,41 +438,26 @@ class SeriesFold:
             mean, std = row_mean_std(block.entry_rows, steps, block.counts, rows.size)
             self.mean[rows], self.std[rows] = mean * buckets.scale, std * buckets.scale
 
-    def edges(
-        self,
-        percentiles: Sequence[float],
-        rows: Ints | None = None,
-        scaled: Callable[[Buckets], Buckets] = lambda buckets: buckets,
-    ) -> tuple[Floats, Floats, Floats, Floats, NDArray[np.bool_]]:
+    def edges(self) -> tuple[Floats, Floats, Floats, Floats, NDArray[np.bool_]]:
         """Return minima, maxima, percentiles, and lower edges of the latter two; NaN if empty.
 
         The last array is True where the latter two lie in an open-ended bucket.
-
-        `rows` selects intervals, and `scaled` changes the unit of their layouts.
         """
-        columns = [0, 1, *(2 + self.percentiles.index(p) for p in percentiles)]
-        layout = self._layout if rows is None else self._layout[rows]
-        values = np.full((layout.size, len(columns)), np.nan)
-        lows = np.full((layout.size, len(columns) - 1), np.nan)
+        values = np.full(self._index.shape, np.nan)
+        lows = np.full((len(values), values.shape[1] - 1), np.nan)
         beyond = np.zeros(lows.shape, np.bool_)
-        lowest = [0, *(2 + k for k, p in enumerate(percentiles) if p == 0)]
+        lowest = [0, *(2 + k for k, p in enumerate(self.percentiles) if p == 0)]
         for buckets, number in self._layouts.items():
-            mine = np.flatnonzero(layout == number)
-            index = self._index[mine if rows is None else rows[mine]][:, columns].astype(np.int64)
-            layout_of = scaled(buckets)
+            mine = np.flatnonzero(self._layout == number)
+            index = self._index[mine].astype(np.int64)
             width = int(index.max(initial=0)) + 1
             if width < index.size:  # the edges of all buckets are fewer
                 every = np.arange(width)
-                low, edges = layout_of.low(every)[index], layout_of.high(every)[index]
+                low, edges = buckets.low(every)[index], buckets.high(every)[index]
             else:
-                low, edges = layout_of.low(index), layout_of.high(index)
+                low, edges = buckets.low(index), buckets.high(index)
             lows[mine] = low[:, 1:]
-            beyond[mine] = np.isnan(layout_of.upper_edge(index[:, 1:]))
+            beyond[mine] = np.isnan(buckets.upper_edge(index[:, 1:]))
             edges[:, lowest] = low[:, :1]
             values[mine] = edges
         return values[:, 0], values[:, 1], values[:, 2:], lows, beyond
-
-    @property
-    def nbytes(self) -> int:
-        """Memory that the arrays take, in bytes."""
-        return self.count.nbytes + self._index.nbytes + self._layout.nbytes

@@ -407,7 +407,6 @@ class TailTable:
         self.slot, self.table = slot, np.zeros((slots, 0))
         self._steps = np.zeros(0, np.int64)  # of each column
         self._columns: dict[Buckets, Ints] = {}
-        self._result: tuple[Floats, Floats] | None = None
 
     def add(self, block: Block) -> None:
         """Take a block in."""
@@ -438,14 +437,9 @@ class TailTable:
                 self.table = np.pad(self.table, ((0, 0), (0, more + _MORE)))
         return known
 
-    def close(self) -> None:
-        """Keep the groups, which take less memory than the columns."""
-        self._result = self.groups()
-        self.table = np.zeros((0, 0))
-
     def groups(self) -> tuple[Floats, Floats]:
         """Table and values of the groups, ascending."""
-        return self._result or grouped(self.table, self._steps)
+        return grouped(self.table, self._steps)
 
 
 @lru_cache(maxsize=32)

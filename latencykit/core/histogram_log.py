@@ -37,7 +37,7 @@ from latencykit.core.histogram import (
     of_interval,
     reported,
 )
-from latencykit.core.log_cache import LogCache, Request, SharedCache
+from latencykit.core.log_cache import SharedCache
 from latencykit.core.quantiles import PercentileRow, distinct
 from latencykit.core.run import Run, merge_runs
 from latencykit.errors import IncompatibleDataError, InvalidArgumentError
@@ -88,7 +88,7 @@ _FEW_ROWS = 256  # of a part, beside which what every pass does once for each pa
 _TOGETHER = 512 << 10  # bytes of short parts that are decoded together
 _TAGS_APART = 16  # of more tags, whose sums would all grow at once, windows are not kept apart
 _OVERLAP = 1.1  # times the time that intervals cover: more, and they lie side by side
-_LEAST_ROWS = 64  # a pass over fewer intervals than these, of more, is not kept
+_LEAST_ROWS = 64  # a pass over no more intervals than these, of more, is not kept
 
 
 @record(eq=False)
@@ -408,28 +408,20 @@ class HistogramLog(HistogramBacked, Value):
 
     def _blocks(self) -> Iterator[Block]:
         """All intervals as blocks; see `blocks_of`."""
-        expected, cache = self._shared.expected, None
-        keeps = self._shared.keeps and len(self) == self._shared.size
-        if expected and keeps and not self._cached():
-            cache = self._new_cache(expected) if self._gains_by_cache() else None
-        for block in self._stored_blocks():
-            if cache is not None:
-                cache.add(block)
-            yield self._in_unit(block)
-        if cache is not None:
-            cache.close()
-            self._shared.keep(cache)
+        shared, blocks = self._shared, self._stored_blocks()
+        enough = len(self) > _LEAST_ROWS or len(self) == shared.size
+        decodes = any(not getattr(part, "in_memory", False) for part in self._parts)
+        if enough and decodes and shared.keeps and shared.part_of(self._places) is None:
+            blocks = shared.kept(self._places, blocks)
+        return map(self._in_unit, blocks)
 
     def _in_unit(self, block: Block) -> Block:
-        return block if self._factor == 1.0 else block.of_layout(self._scaled(block.buckets))
-
-    def _scaled(self, buckets: Buckets) -> Buckets:
-        """Return a stored layout in the unit of this log."""
+        """Return a stored block in the unit of this log."""
         if self._factor == 1.0:
-            return buckets
-        if buckets not in self._scaled_layouts:
-            self._scaled_layouts[buckets] = buckets.scaled(self._factor)
-        return self._scaled_layouts[buckets]
+            return block
+        if block.buckets not in self._scaled_layouts:
+            self._scaled_layouts[block.buckets] = block.buckets.scaled(self._factor)
+        return block.of_layout(self._scaled_layouts[block.buckets])
 
     def _stored_blocks(self) -> Iterator[Block]:
         """Yield the blocks with their stored layouts, from memory if all intervals are there.
@@ -437,11 +429,9 @@ class HistogramLog(HistogramBacked, Value):
         Threads, where they pay, decode some blocks ahead.
         """
         parts, (part_of, row_of) = self._parts, self._where
-        cache = self._shared.cache
-        if cache is not None and cache.part is not None:
-            rows = cache.rows_of(self._places)
-            if rows is not None:
-                parts, part_of, row_of = (cache.part,), np.zeros(rows.size, np.int64), rows
+        kept = self._shared.part_of(self._places)
+        if kept is not None:
+            parts, part_of, row_of = (kept,), np.zeros(len(self), np.int64), self._places
         order = np.lexsort((row_of, part_of))
         bounds = np.searchsorted(part_of[order], np.arange(len(parts) + 1)).tolist()
         for part, (begin, end) in zip(parts, pairwise(bounds), strict=True):
@@ -465,22 +455,6 @@ class HistogramLog(HistogramBacked, Value):
                 for block in part.blocks(wanted):
                     yield from numbered([block])
 
-    def _pass(self, request: Request, *folds: Fold) -> tuple[LogCache, Ints] | None:
-        """Scan, and return the cache and the rows of this log in it; None where nothing is kept."""
-        known = self._cached()
-        cache = self._new_cache(request) if known is None and self._gains_by_cache() else None
-        for block in self._stored_blocks():
-            shown = self._in_unit(block)
-            for fold in folds:
-                fold.add(shown)
-            if cache is not None:
-                cache.add(block)
-        if cache is None:
-            return known
-        cache.close()
-        self._shared.keep(cache)
-        return cache, np.arange(len(self))
-
     def _tail_bins(self) -> tuple[Ints, int]:
         """The time bin of each interval in the table of tails, and how many there are."""
         times, moment, ends = self.starts, np.arange(len(self)), self.starts + self.lengths
@@ -492,33 +466,6 @@ class HistogramLog(HistogramBacked, Value):
         most = MOST_BINS if times.size <= 4 * MOST_BINS else _LONG_LOG_BINS
         slot = moment.reshape(-1) // max(1, math.ceil(times.size / most))
         return slot, int(slot.max(initial=-1)) + 1
-
-    def _new_cache(self, request: Request) -> LogCache:
-        """Return a cache for a pass over this log, which also answers what `expect` announced."""
-        request |= self._shared.expected or request
-        table = None
-        if request.table:
-            table = TailTable(*self._tail_bins())
-        return LogCache(
-            self._places, table, self._scaled, request, self._factor, keeps=self._shared.keeps
-        )
-
-    def _cached(self) -> tuple[LogCache, Ints] | None:
-        """The cache and the rows of this log in it, where it covers all of them."""
-        cache = self._shared.cache
-        rows = None if cache is None else cache.rows_of(self._places)
-        return None if cache is None or rows is None else (cache, rows)
-
-    def _gains_by_cache(self) -> bool:
-        enough = len(self) >= _LEAST_ROWS or 0 < len(self) == self._shared.size
-        decodes = any(not getattr(part, "in_memory", False) for part in self._parts)
-        if not self._shared.keeps:  # what one pass over all of it is to answer
-            enough = self._shared.expected is not None and len(self) == self._shared.size
-        return enough and decodes
-
-    def _answers(self, request: Request) -> tuple[LogCache, Ints] | None:
-        """The cache, filled by a pass that answers the request where there is none yet."""
-        return self._cached() or (self._pass(request) if self._gains_by_cache() else None)
 
     @property
     def _read_total(self) -> list[Counts] | None:
@@ -587,19 +534,9 @@ class HistogramLog(HistogramBacked, Value):
             # The log as time bins × groups of buckets, in one pass.
             slot, slots = self._tail_bins()
             fold = TailTable(slot, slots)
-            known = self._answers(Request(total=whole is None, table=True))
-            filled = None if known is None else known[0].table_at(known[1], self._factor)
-            if (
-                known is not None
-                and filled is not None
-                and np.array_equal(filled.slot[known[1]], slot)
-            ):
-                fold = filled
-                counted = whole or self.histogram()
-            elif whole is None:
-                counted = scan_with_total(self, fold)
+            if whole is None:
+                whole = scan_with_total(self, fold)
             else:
-                counted = whole
                 scan(self, fold)
             start, end = np.full(slots, np.inf), np.full(slots, -np.inf)
             np.minimum.at(start, slot, self.starts)
@@ -607,7 +544,7 @@ class HistogramLog(HistogramBacked, Value):
             end = np.minimum(
                 end, np.append(start[1:], np.inf)
             )  # of hosts side by side a second is one
-            self._tails = Tails(counted, *fold.groups(), start, end - start)
+            self._tails = Tails(whole, *fold.groups(), start, end - start)
         return self._tails
 
     def percentile_rows(
@@ -681,51 +618,31 @@ def total_of(log: HistogramLog) -> list[Counts]:
     read = log._read_total
     if read is not None:
         return read
-    plain = log._factor == 1.0
-    known = log._answers(Request(total=plain))
-    if plain and known is not None and known[0].total and known[1].size == known[0].size:
-        return known[0].total.sums()
     fold = TotalsFold()
-    for block in log._blocks():
-        fold.add(block)
+    scan(log, fold)
     return fold.sums()
 
 
 def scan(log: HistogramLog, *folds: Fold) -> None:
     """Pass every block to every fold, and keep what is decoded for later questions."""
-    totals = [fold for fold in folds if isinstance(fold, TotalsFold) and fold.is_fresh]
-    log._pass(Request(), *folds)
-    if totals and log._whole is None:  # and so `histogram` need not sum up once more
-        log._whole = log._histogram_of(totals[0].sums())
+    for block in log._blocks():
+        for fold in folds:
+            fold.add(block)
 
 
 def scan_with_total(log: HistogramLog, *folds: Fold) -> Histogram:
     """Return the sum of all intervals, and pass every block to `folds` in the same pass."""
     if log._whole is not None or log._read_total is not None:
         scan(log, *folds)
-    elif log._gains_by_cache():
-        log._pass(Request(total=log._factor == 1.0), *folds)
-    else:  # in this order: what they decode is at hand then
-        scan(log, *folds, TotalsFold())
+    else:
+        total = TotalsFold()
+        scan(log, *folds, total)
+        log._whole = log._histogram_of(total.sums())
     return log.histogram()
 
 
-def expect(
-    log: HistogramLog,
-    percentiles: Sequence[float] = (),
-    *,
-    evidence: bool = True,
-    keep: bool = True,
-) -> None:
-    """Announce what will be asked of a log, so that one pass answers all of it.
-
-    With ``keep=False`` that pass keeps nothing for other questions.
-    """
-    request = Request(True, tuple(float(p) for p in percentiles), evidence)
-    known = log._shared.cache
-    if keep and known is not None and not known.keeps:
-        log._shared.cache = None
-    log._shared.expected = request | (log._shared.expected or request)
+def expect(log: HistogramLog, *, keep: bool = True) -> None:
+    """Announce whether more than one pass will be asked of a log, which then keeps its blocks."""
     log._shared.keeps = keep
 
 
@@ -734,18 +651,9 @@ def interval_series(
 ) -> IntervalSeries:
     """Return count, extremes and percentiles of every interval, in one pass."""
     asked = tuple(float(p) for p in percentiles)
-    known = None if moments else log._answers(Request(percentiles=asked))
-    if known is not None:
-        cache, rows = known
-        if cache.series is not None and set(asked) <= set(cache.series.percentiles):
-            least, most, values, lows, beyond = cache.series.edges(asked, rows, log._scaled)
-            count, none = cache.series.count[rows], np.zeros(0)
-            columns = count, least, most, asked, values, none, none
-            return IntervalSeries(log.starts, log.lengths, *columns, log.unit, lows, beyond)
-    summed = log._whole is not None or log._read_total is not None
     fold = SeriesFold(len(log), asked, moments=moments)
-    scan(log, fold, *(() if summed else (TotalsFold(),)))
-    least, most, values, lows, beyond = fold.edges(asked)
+    scan_with_total(log, fold)
+    least, most, values, lows, beyond = fold.edges()
     columns = fold.count, least, most, asked, values, fold.mean, fold.std
     return IntervalSeries(log.starts, log.lengths, *columns, log.unit, lows, beyond)
 

@@ -38,7 +38,6 @@ from latencykit.plot.series import (
     doubts_from,
     drawable,
     evidence_of,
-    expect_evidence,
     is_empty,
     joined,
     key_finding,
@@ -144,8 +143,6 @@ def percentiles(
         label: part for label, part in series.items() if is_summary(part) and not is_empty(part)
     }
     measured = {label: part for label, part in series.items() if label not in summaries}
-    if confidence is not None or (dashed_from is None and not runs):
-        expect_evidence(measured)
     counted, empty = drawable(measured, "curve")
     shown = {
         label: (counted | summaries)[label] for label in series if label in counted | summaries
@@ -381,7 +378,6 @@ def ccdf(
     """
     ax = current_axes(ax)
     measured = as_series(data)
-    expect_evidence(measured)
     series, empty = drawable(measured, "tail")
     doubts = doubts_from({label: measured[label] for label in series}, series)
     curves = {label: curve_of(values) for label, values in series.items()}

@@ -10,7 +10,7 @@ from latencykit._limits import check_series
 from latencykit._text import cause_text, option, plain
 from latencykit.core import is_samples, is_summary
 from latencykit.core.histogram import Histogram
-from latencykit.core.histogram_log import HistogramLog, expect
+from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.key_statistics import not_answered
 from latencykit.core.quantiles import statistic_text
 from latencykit.core.run import TOTAL, shown_parts
@@ -152,13 +152,6 @@ def drawable(series: Mapping[str, object], quantity: str) -> tuple[dict[str, Any
 
 # ------------------------------------------------------------
 # What is known of a series' tail: from which percentile on a few events dominate it.
-
-
-def expect_evidence(series: Mapping[str, object]) -> None:
-    """Have the pass that sums a log also record how its requests cluster."""
-    for data in series.values():
-        if isinstance(data, HistogramLog):
-            expect(data)
 
 
 def evidence_of(data: Any, counted: Any) -> Evidence:

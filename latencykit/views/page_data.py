@@ -179,9 +179,8 @@ def page_bins(log: HistogramLog, most: int = MOST, fine: int = FINE) -> tuple[Pa
     if len(view) > most or overlaps:
         width = nice_width(max(view.duration / most, typical if overlaps else 0.0))
         view = view.with_tag("").resample(width)
-        expect(view, evidence=False, keep=False)
+        expect(view, keep=False)
     fold = _SlotsFold(len(view), fine)
-    expect(log, (50,))
     whole = scan_with_total(view, fold)
     slots = fold.slots(view.starts, view.starts + view.lengths, width)
     return slots if slots.index.size <= fine else slots.coarser(), whole
