@@ -74,26 +74,28 @@ def read_paths(data: Any) -> Any:
 
 
 def as_series(data: Any) -> dict[str, Any]:
-    """Return label → data type, in nanoseconds where a unit is known; the total before its tags."""
+    """Return label → data type, in nanoseconds where a unit is known.
+
+    Of one measurement with tags, the total and then its tags; series that have names are drawn as
+    they are.
+    """
     data = read_paths(data)
     if isinstance(data, Mapping):
         labelled = {str(label): values for label, values in data.items()}
-    elif hasattr(data, "run"):
-        labelled = {data.run.source or ", ".join(data.run.tags): data}
-    else:
+    elif not hasattr(data, "run"):
         raise InvalidArgumentError(
             "a chart takes a data type, a path, or a mapping of label to these, "
             f"not {type(data).__name__}"
         )
-    series: dict[str, Any] = {}
-    for label, values in labelled.items():
-        parts: dict[str, Any] = {"": values}
-        if hasattr(values, "by_tag") and len(values.tags) > 1 and not values.run.aggregate:
-            total, shown = shown_parts(values.with_run(aggregate=True), [*values.by_tag().items()])
-            parts = {TOTAL: total, **{tag or "untagged": part for tag, part in shown}}
-        for tag, part in parts.items():
-            name = " ".join(filter(None, (label if len(labelled) > 1 or not tag else "", tag)))
-            series[name] = part.to_unit("ns") if part.unit in NANOSECONDS else part
+    elif hasattr(data, "by_tag") and len(data.tags) > 1 and not data.run.aggregate:
+        total, shown = shown_parts(data.with_run(aggregate=True), [*data.by_tag().items()])
+        labelled = {TOTAL: total, **{tag or "untagged": part for tag, part in shown}}
+    else:
+        labelled = {data.run.source or ", ".join(data.run.tags): data}
+    series = {
+        label: part.to_unit("ns") if part.unit in NANOSECONDS else part
+        for label, part in labelled.items()
+    }
     check_series(sum(not part.run.aggregate for part in series.values()))
     if not series:
         raise InvalidArgumentError("there is nothing to draw")

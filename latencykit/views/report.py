@@ -115,8 +115,8 @@ def report(
     Parameters
     ----------
     series : Samples, HistogramLog, Histogram or Summary, a path, or mapping of str to these
-        A tagged log gives one series per tag. The others are compared with the first series. A
-        path is read; a single one is among `files`.
+        A tagged log gives one series per tag; series that have names are shown as they are. The
+        others are compared with the first series. A path is read; a single one is among `files`.
     path : str or Path, optional
         Without it, the page is returned as an object that a notebook shows.
     title : str, optional

@@ -10,6 +10,7 @@ import pytest
 
 import latencykit as lk
 from tests.conftest import DATA
+from tests.views.conftest import model_of
 
 TAGGED = DATA / "formats/hlog/tags/log.hlog"
 ENDPOINTS = ["/cart", "/s2", "/s10"]
@@ -80,6 +81,19 @@ def test_a_total_is_not_counted_again_beside_its_parts(run, requests, tmp_path):
     assert run("chart", requests, "-o", out)[0] == 0
     text = re.sub(r"\s+", " ", out.read_text())
     assert "3 series and their total · 3,000 requests" in text
+
+
+@pytest.mark.parametrize("words", [["--by", "host"], ["--merge"]], ids=" ".join)
+def test_series_that_a_user_chose_are_not_split_by_endpoint(run, requests, tmp_path, words):
+    chosen = names(run, "summary", requests, *words)
+    for kind in ("percentiles", "timeline", "density", "ccdf", "dashboard"):
+        out = tmp_path / f"{kind}.svg"
+        assert run("chart", requests, *words, "--kind", kind, "-o", out)[0] == 0
+        drawn = re.sub(r"\s+", " ", out.read_text())
+        assert not any(endpoint in drawn for endpoint in ENDPOINTS)
+    page = tmp_path / "page.html"
+    assert run("report", requests, *words, "-o", page)[0] == 0
+    assert [one["name"] for one in model_of(page.read_text())["series"]] == chosen
 
 
 PLAIN = DATA / "formats/wrk/ctrlz/stdout.txt"

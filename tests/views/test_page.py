@@ -53,7 +53,7 @@ def test_nothing_foreign_becomes_markup(where, raw):
     if where == "tag":
         log = log.with_tag(NASTY) + log.with_tag("b")
     label, title = NASTY if where == "label" else "a", NASTY if where == "title" else None
-    text = page_html({label: log}, title=title, command=NASTY)
+    text = page_html(log if where == "tag" else {label: log}, title=title, command=NASTY)
     assert "<img" not in text
     assert "<b>'" not in text
     assert "\x1b" not in text
