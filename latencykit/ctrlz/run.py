@@ -9,20 +9,16 @@ import platform
 import re
 import shlex
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
-import tomllib
 from collections import Counter
 from dataclasses import field, replace
 from fractions import Fraction
-from functools import cache
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, cast
 
-import latencykit
 from latencykit._files import temporary_folder
 from latencykit._records import record
 from latencykit._text import printable, without_login
@@ -833,33 +829,9 @@ def _judged(
 
 
 def _tool_and_version(data: Data, argv: Sequence[str]) -> tuple[str | None, str | None]:
-    """Return a tool's name and version, from its report or from the tool itself."""
-    tool = data.run.tool or (None if argv[0] in ("sh", "env") else Path(argv[0]).name)
-    return tool, data.run.version or (tool_version(tool) if tool else None)
-
-
-@cache
-def tool_version(tool: str) -> str | None:
-    """Return the version that a tool of ``notebooks/league`` reports; None where it is unknown."""
-    if tool == "latencykit":
-        return latencykit.__version__
-    package = Path(latencykit.__file__).resolve().parent
-    folders = package / "_lessons" / "league", package.parent / "notebooks" / "league"
-    entries = {path.stem: path for folder in folders for path in folder.glob("*.toml")}
-    if tool not in entries:  # looked up so, since a report may name any file
-        return None
-    command = shlex.split(tomllib.loads(entries[tool].read_text("utf-8")).get("version", ""))
-    if not command or shutil.which(command[0]) is None:
-        return None
-    try:
-        answer = subprocess.run(  # noqa: S603 - of an entry
-            command, capture_output=True, text=True, check=False, timeout=30, errors="replace",
-            stdin=subprocess.DEVNULL,
-        )  # fmt: skip
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    number = re.search(r"(?<![\w.])v?(\d+\.\d+(?:\.\d+)?)", answer.stdout + answer.stderr)
-    return number[1] if number else None
+    """Return a tool's name, and its version where its report has one."""
+    named = None if argv[0] in ("sh", "env") else Path(argv[0]).name
+    return data.run.tool or named, data.run.version
 
 
 def _load_of(plan: Plan, sent: int | None) -> dict[str, object]:

@@ -29,8 +29,10 @@ folder) and ``{many}`` (requests for most of a run at full speed).
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import shutil
+import subprocess
 import sys
 import time
 import tomllib
@@ -39,11 +41,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from latencykit import __version__
 from latencykit._files import check_folder
 from latencykit._text import did_you_mean
 from latencykit.cli.options import OUTPUT_FILE, format_option, freeze_options, note
 from latencykit.cli.output import atomic, print_result, print_text
-from latencykit.ctrlz.run import ctrlz, tool_version
+from latencykit.ctrlz.run import ctrlz
 from latencykit.errors import CorruptInputError, InvalidArgumentError, LatencyKitError
 from latencykit.units import format_duration, format_range, parse_duration
 from latencykit.views.tables import Table, json_text
@@ -110,6 +113,22 @@ class Entry(NamedTuple):
     def missing(self) -> tuple[str, ...]:
         """Programs that it needs and that are not installed."""
         return tuple(name for name in self.needs if shutil.which(name) is None)
+
+
+def version_of(entry: Entry) -> str | None:
+    """Return the version that a tool reports; None where it is unknown."""
+    command = shlex.split(entry.version_command)
+    if not command or shutil.which(command[0]) is None:
+        return __version__ if entry.tool == "latencykit" else None
+    try:
+        answer = subprocess.run(  # noqa: S603 - of an entry
+            command, capture_output=True, text=True, check=False, timeout=30, errors="replace",
+            stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    number = re.search(r"(?<![\w.])v?(\d+\.\d+(?:\.\d+)?)", answer.stdout + answer.stderr)
+    return number[1] if number else None
 
 
 def load_entries(names: Sequence[str] = ()) -> tuple[Entry, ...]:
@@ -234,7 +253,7 @@ def run_league(
         many = str(round(0.75 * connections * (length - frozen) / 0.001))
         facts: Record = {
             "tool": entry.tool,
-            "version": tool_version(entry.tool),
+            "version": version_of(entry),
             "mode": entry.mode,
             "protocol": entry.protocol,
             "advice": entry.advice,

@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from latencykit.ctrlz.run import PLACES, tool_version
+import latencykit as lk
+from latencykit.ctrlz.run import PLACES
 from latencykit.errors import CorruptInputError, LatencyKitError
 from tests.ctrlz.conftest import league
 from tests.ctrlz.test_commands import result
 
 load_entries, merge_results = league.load_entries, league.merge_results
+version_of = league.version_of
 run_league, league_row = league.run_league, league.league_row
 ROOT = Path(__file__).parents[2]
 ENTRY = """
@@ -103,8 +105,10 @@ def test_a_wrong_entry_is_an_error_of_one_line(change, message, entry) -> None:
 
 
 def test_versions_are_the_tools_own() -> None:
-    assert re.fullmatch(r"\d+\.\d+.*", tool_version("latencykit"))
-    assert tool_version("no such tool") is None
+    ours = load_entries(["latencykit"])[0]
+    assert version_of(ours) == lk.__version__
+    assert version_of(ours._replace(version_command="echo tool v1.2.3 of 2026")) == "1.2.3"
+    assert version_of(ours._replace(tool="x", version_command="no-such-tool -V")) is None
 
 
 # ------------------------------------------------------------ results
