@@ -65,52 +65,21 @@ def whole(path: Path, sources: Iterable[str | os.PathLike[str]] = ()) -> Iterato
 
 
 def new_temporary(prefix: str, suffix: str = "", folder: Path | None = None) -> Path:
-    """Return a new empty file; those of the same name that killed processes left are removed."""
+    """Return a new empty file."""
     import tempfile
 
-    handle, name = tempfile.mkstemp(prefix=_own(prefix, folder), suffix=suffix, dir=folder)
+    handle, name = tempfile.mkstemp(suffix, prefix, folder)
     os.close(handle)
     return Path(name)
 
 
 @contextlib.contextmanager
 def temporary_folder(prefix: str, folder: Path | None = None) -> Iterator[Path]:
-    """Yield a new folder and remove it afterwards; those that killed processes left go, too."""
+    """Yield a new folder and remove it afterwards."""
     import tempfile
 
-    with tempfile.TemporaryDirectory(prefix=_own(prefix, folder), dir=folder) as name:
+    with tempfile.TemporaryDirectory(prefix=prefix, dir=folder) as name:
         yield Path(name)
-
-
-def _own(prefix: str, folder: Path | None) -> str:
-    """The prefix with this machine and process; what dead processes of the machine left goes."""
-    import platform
-    import shutil
-    import tempfile
-    import zlib
-
-    machine = platform.node()
-    with contextlib.suppress(OSError):  # process ids are those of a container
-        machine += str(Path("/proc/self/ns/pid").readlink())
-    mark = f"{prefix}{zlib.crc32(machine.encode()):08x}-"
-    for left in (folder or Path(tempfile.gettempdir())).iterdir():
-        owner = left.name.removeprefix(mark).partition("-")[0]
-        if left.name.startswith(mark) and owner.isdecimal() and not _alive(int(owner)):
-            with contextlib.suppress(OSError):  # somebody else's, or gone by now
-                shutil.rmtree(left) if left.is_dir() else left.unlink()
-    return f"{mark}{os.getpid()}-"
-
-
-def _alive(process: int) -> bool:
-    if os.name == "nt":  # where signal 0 would end it
-        return True
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except (OSError, OverflowError):
-        return True
-    return True
 
 
 def runtime_folder() -> Path:

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from latencykit import _files
 from latencykit.views.tables import Table
 from tests.conftest import RAW
 
@@ -29,20 +28,6 @@ def test_no_name_becomes_markup(name: str, run: Any, tmp_path: Path) -> None:
     )
     assert status in (0, 1), err
     assert not re.search(r"(?<!\\)\]\(|<img", out)
-
-
-def test_processes_of_another_container_keep_their_files(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    first = _files.new_temporary(".out.", "", tmp_path)
-    gone = first.with_name(first.name.replace(f"-{os.getpid()}-", "-999999-"))
-    first.rename(gone)  # its process is not seen from here
-    monkeypatch.setattr(Path, "readlink", lambda _: Path("pid:[1]"))
-    _files.new_temporary(".out.", "", tmp_path)
-    assert gone.exists()
-    monkeypatch.undo()
-    _files.new_temporary(".out.", "", tmp_path)
-    assert not gone.exists() or not Path("/proc/self/ns/pid").exists()
 
 
 def test_the_publishing_workflow_pins_its_actions() -> None:
