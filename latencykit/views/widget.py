@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 from typing import Any
 
@@ -22,12 +21,6 @@ _UNLINKED = (
 """Above the page, where it is shown in place of the widget."""
 
 
-def _apart(packed: dict[str, Any], buffers: list[bytes]) -> dict[str, object]:
-    """Move the bytes of packed slots to the end of `buffers`; their place stands for them."""
-    buffers.append(base64.b64decode(packed["bytes"]))
-    return {**packed, "bytes": len(buffers) - 1}
-
-
 class Explorer(anywidget.AnyWidget):
     """Linked views of one or several series; see `latencykit.explore`.
 
@@ -41,24 +34,17 @@ class Explorer(anywidget.AnyWidget):
     _style = traitlets.Unicode().tag(sync=True)
     _html = traitlets.Unicode().tag(sync=True)
     _model = traitlets.Unicode().tag(sync=True)
-    _buffers = traitlets.List(traitlets.Bytes()).tag(sync=True)
     selection = traitlets.Tuple(
         traitlets.Float(), traitlets.Float(), default_value=None, allow_none=True
     ).tag(sync=True)
 
     def __init__(self, data: Any) -> None:
         heading, body, model = page.explorer_parts(data)
-        buffers: list[bytes] = []
-        apart = [
-            {**entry, "packed": _apart(entry["packed"], buffers)} if "packed" in entry else entry
-            for entry in model["series"]
-        ]
         explains = has_columns(as_series(data))
         super().__init__(
             _style=document.asset("page.css"),
             _html=body + document.SPOKEN,
-            _model=json.dumps({**model, "series": apart, "explains": explains}),
-            _buffers=buffers,
+            _model=json.dumps({**model, "explains": explains}),
         )
         self._data, self._page = data, (heading + body, model)
         self.on_msg(self._answer)
@@ -75,9 +61,7 @@ class Explorer(anywidget.AnyWidget):
             self.send({"explained": html})
             return
         start, end = map(float, message["finer"])
-        detail, buffers = finer(as_series(self._data), start, end), list[bytes]()
-        detail["series"] = [packed and _apart(packed, buffers) for packed in detail["series"]]
-        self.send({"finer": detail}, buffers)
+        self.send({"finer": finer(as_series(self._data), start, end)})
 
     @property
     def selected(self) -> object:

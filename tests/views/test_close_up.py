@@ -146,14 +146,13 @@ def test_show_shows_a_short_stall(paused: lk.HistogramLog, opened: Any) -> None:
 def test_the_kernel_answers_with_single_intervals(paused: lk.HistogramLog) -> None:
     pytest.importorskip("anywidget", reason="the widget is an anywidget")
     explorer, sent = lk.explore(paused), []
-    explorer.send = lambda content, buffers=None: sent.append((content, buffers))
+    explorer.send = sent.append
     explorer._handle_custom_msg({"finer": [1990.0, 2010.0]}, [])
-    ((content, buffers),) = sent
+    (content,) = sent
     detail = content["finer"]
     assert detail["bin"] == 1.0
     assert detail["edges"] == [float(second) for second in range(1990, 2011)]
-    assert len(buffers) == 1
-    assert detail["series"][0]["bytes"] == 0
+    assert detail["series"][0]["entries"] > 0
 
 
 @pytest.mark.needs_tool

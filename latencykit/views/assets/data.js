@@ -2,14 +2,10 @@
 
 import { valueText } from "./numbers.js";
 
-// Deflated bytes: base64 in a page's text, a view of a buffer in a notebook.
+// Deflated bytes, as base64.
 async function inflated(packed) {
-  let bytes = packed;
-  if (typeof packed === "string") {
-    const binary = atob(packed);
-    bytes = new Uint8Array(binary.length);
-    for (let k = 0; k < bytes.length; k++) bytes[k] = binary.charCodeAt(k);
-  }
+  const binary = atob(packed), bytes = new Uint8Array(binary.length);
+  for (let k = 0; k < bytes.length; k++) bytes[k] = binary.charCodeAt(k);
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
   return new Response(stream).arrayBuffer();
 }

@@ -1,4 +1,4 @@
-// A widget in a notebook: the same under a shadow root. The model, its bytes and the selection are traits.
+// A widget in a notebook: the same under a shadow root. The model and the selection are traits.
 
 import { mount } from "./main.js";
 async function render({ model, el }) {
@@ -12,21 +12,17 @@ async function render({ model, el }) {
     if (light !== undefined) el.dataset.theme = light === "true" ? "light" : "dark";
   };
   theme();
-  const parsed = JSON.parse(model.get("_model")), buffers = model.get("_buffers");
+  const parsed = JSON.parse(model.get("_model"));
   const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
   const onSelect = (span) => {
     if (same(span, model.get("selection"))) return;
     model.set("selection", span);
     model.save_changes();
   };
-  const bytesOf = (view) => new Uint8Array(view.buffer || view, view.byteOffset || 0, view.byteLength);
-  parsed.series.forEach((one) => one.packed && (one.packed.bytes = bytesOf(buffers[one.packed.bytes])));
   const handle = await mount(root, parsed, { host: el, onSelect, ask: (span) => model.send({ finer: span }), explain: (span) => model.send({ explain: span }) });
-  const receive = (message, sent) => {
+  const receive = (message) => {
     if ("explained" in message) handle.explained(message.explained);
-    if (!message.finer) return;
-    const series = message.finer.series.map((packed) => packed && { ...packed, bytes: bytesOf(sent[packed.bytes]) });
-    handle.addFiner({ ...message.finer, series });
+    if (message.finer) handle.addFiner(message.finer);
   };
   model.on("msg:custom", receive);
   const follow = () => {
