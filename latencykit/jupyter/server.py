@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import os
-import shutil
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -20,8 +18,6 @@ from latencykit._text import esc
 
 _SECONDS = 300
 """A report that takes longer is given up."""
-_KEPT = 8
-"""Reports that are kept, the latest of each file."""
 _AT_ONCE = asyncio.Semaphore(2)
 """Reports that are rendered at once."""
 
@@ -37,7 +33,7 @@ class ReportHandler(JupyterHandler):
     @web.authenticated
     @authorized
     async def get(self) -> None:
-        """Send the page, rendered anew if the file has changed."""
+        """Send the page."""
         name = self.get_argument("path")
         self.set_header("Content-Type", "text/html; charset=utf-8")
         self.set_header("Cache-Control", "no-store")
@@ -72,31 +68,14 @@ class _RefusedError(Exception):
     """A file that cannot be read as latencies."""
 
 
-_folder: list[Path] = []
-_locks: dict[str, asyncio.Lock] = {}
-
-
 async def _page(path: Path) -> bytes:
-    """The report of a file, from the cache if the file is unchanged."""
-    if not _folder:
-        _folder.append(Path(tempfile.mkdtemp(prefix="latencykit-reports-")))
-    state = path.stat()
-    own = hashlib.sha256(os.fsencode(path)).hexdigest()[:20]
-    target = _folder[0] / f"{own}-{state.st_size}-{state.st_mtime_ns}.html"
-    async with _locks.setdefault(own, asyncio.Lock()):
-        if not target.exists():
-            async with _AT_ONCE:
-                await _render(path, target)
-            for old in _folder[0].glob(f"{own}-*.html"):
-                if old != target:
-                    old.unlink(missing_ok=True)
-            pages = sorted(_folder[0].glob("*.html"), key=lambda page: page.stat().st_mtime)
-            for old in pages[:-_KEPT]:
-                old.unlink(missing_ok=True)
-        return target.read_bytes()
+    """The report of a file."""
+    async with _AT_ONCE:
+        with tempfile.TemporaryDirectory(prefix="latencykit-") as folder:
+            return await _rendered(path, Path(folder, "report.html"))
 
 
-async def _render(path: Path, target: Path) -> None:
+async def _rendered(path: Path, target: Path) -> bytes:
     folder = f"{path.parent}{os.sep}"  # is nobody's business who sees the server's files
     command = own_command("latencykit", "-q", "report", "-o", str(target), "--", str(path))
     process = await asyncio.create_subprocess_exec(
@@ -121,7 +100,7 @@ async def _render(path: Path, target: Path) -> None:
         raise _RefusedError(
             lines[-1].removeprefix("latencykit: ") if lines else f"{path.name}: no report"
         )
-    target.write_bytes(target.read_bytes().replace(os.fsencode(esc(folder, len(folder))), b""))
+    return target.read_bytes().replace(os.fsencode(esc(folder, len(folder))), b"")
 
 
 def _message(text: str, theme: str) -> str:
@@ -133,13 +112,6 @@ def _message(text: str, theme: str) -> str:
 
 
 def add_handlers(app: Any) -> None:
-    """Add the route to a server; its pages are deleted when it stops."""
-    import atexit
-
-    def clean() -> None:
-        for folder in _folder:
-            shutil.rmtree(folder, ignore_errors=True)
-
-    atexit.register(clean)
+    """Add the route to a server."""
     route = url_path_join(app.settings["base_url"], "latencykit", "report")
     app.add_handlers(".*$", [(route, ReportHandler)])
