@@ -31,12 +31,8 @@ from latencykit.plot.series import (
     slo_pairs,
 )
 from latencykit.plot.style import (
-    AMBER,
-    BLUE,
-    FEW,
     INK,
     MUTED,
-    RED,
     current_axes,
     series_styles,
     short_names,
@@ -46,14 +42,13 @@ from latencykit.plot.timeline_chart import timeline
 from latencykit.units import format_count, format_row, format_value, percentile_name
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from matplotlib.axes import Axes
 
     from latencykit.plot.series import Drawable, Limits, StallRows
     from latencykit.plot.style import Look
 
-_VERDICTS = {"omits": RED, "clean": BLUE, "no stall": BLUE, "service times": BLUE, "unknown": AMBER}
 _COLUMNS = (50.0, 99.0, 99.9, 100.0)
 
 
@@ -66,9 +61,6 @@ def dashboard(
     confidence: float | None = 0.95,
     nines: float | None = None,
     stalls: StallRows | None = None,
-    corrected: Histogram | None = None,
-    verdict: str | None = None,
-    findings: Sequence[str] = (),
     title: str | None = None,
     subtitle: str | None = None,
     **line_kwargs: object,
@@ -87,12 +79,6 @@ def dashboard(
         As in `percentiles`.
     stalls : optional
         As in `timeline`.
-    corrected : Histogram, optional
-        The corrected counterpart of a single series, drawn in blue; the raw curve is red.
-    verdict : str, optional
-        ``omits``, ``clean`` or ``unknown``, where a diagnosis was made.
-    findings : sequence of str, optional
-        The evidence for the verdict, one sentence each.
     title, subtitle : str, optional
         By default what was measured, and the conditions. Empty for none.
     **line_kwargs
@@ -137,25 +123,17 @@ def dashboard(
         density(counted, ax=upper, **quiet)
     else:
         upper.remove()
-    shown, doubts = counted, {}
-    if corrected is not None:
-        shown = {"raw": next(iter(counted.values())), "corrected": corrected}
-    else:
-        doubts = doubts_from(series, counted)
-    band = confidence if len(shown) <= 3 else None
-    look = quiet | ({} if corrected is None else {"dashed_from": {}}) | line_kwargs
-    percentiles(shown, ax=lower, slo=slo, confidence=band, nines=nines, **look)
+    band = confidence if len(counted) <= 3 else None
+    percentiles(counted, ax=lower, slo=slo, confidence=band, nines=nines, **(quiet | line_kwargs))
     lines = "" if single else "timeline: p99 bold, max thin"
     finding = None
     if single:
         ((label, total),) = counted.items()
         finding = slo_finding(label, total, slo_pairs(slo)) or key_finding(counted)
-        if timed and corrected is None and isinstance(total, Histogram) and total.count:
+        incident = None
+        if timed and isinstance(total, Histogram) and total.count:
             incident = incident_of(series[label], evidence_of(series[label], total))
-            findings = [*([] if incident is None else [incident.text]), *findings]
-        _numbers(beside, total, verdict, findings)
-    elif len(series) <= FEW and size_in_points(beside)[0] > 58 + 44 * len(series):
-        _side_by_side(beside, counted)
+        _numbers(beside, total, "" if incident is None else incident.text)
     else:
         _table(beside, counted)
     curves = {
@@ -167,7 +145,8 @@ def dashboard(
     brackets = "in brackets: uncertain" if bracketed else ""
     default = chart_title(counted)
     measured = default if finding else ""
-    notes = (measured, lines if timed else "", dashes_note(doubts), brackets, shaded(curves))
+    dashes = dashes_note(doubts_from(series, counted))
+    notes = (measured, lines if timed else "", dashes, brackets, shaded(curves))
     head(page, finding or default, joined(counted, *notes), title, subtitle)
     return page
 
@@ -183,50 +162,17 @@ def _write(ax: Axes, x: float, y: float, text: str, **look: Any) -> None:
     ax.text(x, y, text, **{"va": "center", "color": INK} | look)
 
 
-def _numbers(ax: Axes, counted: object, verdict: str | None, findings: Sequence[str]) -> None:
-    """Write names flush left, numbers flush right, the verdict and its evidence below."""
-    rows = [(name, value, INK, "normal") for name, value in key_statistics(counted)]
-    if verdict is not None:
-        rows.append(("verdict", verdict, _VERDICTS.get(verdict, INK), "bold"))
-    letters = max(16, int(size_in_points(ax)[0] / 4.6))
-    sentences = [textwrap.wrap(text, letters) for text in findings]
-    step, most = _rows(ax, len(rows) + sum(map(len, sentences)))
-    for k, (name, value, colour, weight) in enumerate(rows[:most]):
+def _numbers(ax: Axes, counted: object, incident: str) -> None:
+    """Write names flush left, numbers flush right, and what happened below if it fits."""
+    rows, letters = key_statistics(counted), max(16, int(size_in_points(ax)[0] / 4.6))
+    lines = textwrap.wrap(incident, letters)
+    step, most = _rows(ax, len(rows) + len(lines))
+    for k, (name, value) in enumerate(rows[:most]):
         y = 1.0 - (k + 0.5) * step
         _write(ax, 0.0, y, plain(name, 24), fontsize=9, color=MUTED)
-        look: Look = {"color": colour, "ha": "right", "fontsize": 9}
-        _write(ax, 1.0, y, plain(value, 24), fontweight=weight, **look)
-    row = len(rows)
-    for sentence in sentences:
-        if row + len(sentence) <= most:  # complete sentences, or none
-            for line in sentence:
-                y = 1.0 - (row + 0.6) * step
-                _write(ax, 0.0, y, plain(line, 80), fontsize=8, color=MUTED)
-                row += 1
-
-
-def _side_by_side(ax: Axes, series: Mapping[str, object]) -> None:
-    """Write one column per series under its name, one row per number."""
-    styles = series_styles(series)
-    listed = {label: dict(key_statistics(data)) for label, data in series.items()}
-    names = list(dict.fromkeys(name for numbers in listed.values() for name in numbers))
-    step, most = _rows(ax, len(names) + 2, 8.5)
-    names, width = names[: most - 2], size_in_points(ax)[0]
-    apart = min(0.5, (1 - 58.0 / width) / len(series))
-    right: Look = {"fontsize": 8.5, "ha": "right"}
-    short = short_names(list(series), max(6, int(apart * width / 6.3)))
-    for k, (label, numbers) in enumerate(listed.items()):
-        x = 1.0 - apart * (len(series) - 1 - k)
-        look = {"linewidth": 2.2} | styles[label]
-        ends = [x - min(0.85 * apart, 40 / width), x]
-        ax.plot(ends, [1.0 - 0.35 * step] * 2, solid_capstyle="butt", **look)
-        place = (x, 1.0 - 1.2 * step)
-        _write(ax, *place, plain(short[k]), fontweight="bold", color=look["color"], **right)
-        for row, name in enumerate(names):
-            _write(ax, x, 1.0 - (row + 2.4) * step, plain(numbers.get(name, "–"), 24), **right)
-    for row, name in enumerate(names):
-        y = 1.0 - (row + 2.4) * step
-        _write(ax, 0.0, y, plain(name, 16), fontsize=8.5, color=MUTED)
+        _write(ax, 1.0, y, plain(value, 24), fontsize=9, ha="right")
+    for k, line in enumerate(lines if len(rows) + len(lines) <= most else (), len(rows)):
+        _write(ax, 0.0, 1.0 - (k + 0.6) * step, plain(line, 80), fontsize=8, color=MUTED)
 
 
 def _table(ax: Axes, series: Mapping[str, object]) -> None:

@@ -6,8 +6,7 @@ import pytest
 
 import latencykit as lk
 from latencykit import plot
-from latencykit.plot.style import RED
-from tests.plot.conftest import assert_tidy, drawn, says, texts_of, words_of
+from tests.plot.conftest import assert_tidy, drawn, words_of
 
 
 @pytest.mark.slow
@@ -22,26 +21,6 @@ def test_one_series_has_its_numbers_beside_the_curve(raw):
     ):
         assert name in words
         assert value in words
-
-
-@pytest.mark.slow
-def test_verdict_and_findings_are_said(raw):
-    found = {"verdict": "omits", "findings": ["3,000 requests are missing"]}
-    figure = drawn(plot.dashboard, raw, 1000, 780, stalls=[(6.7, 12.7, 3000)], **found)
-    (verdict,) = (text for text in texts_of(figure) if text.get_text() == "omits")
-    assert verdict.get_color() == RED
-    assert says(figure, "3,000 requests are")
-    assert_tidy(figure)
-
-
-@pytest.mark.slow
-def test_a_corrected_counterpart_is_drawn_beside_the_raw_curve(raw):
-    added = lk.Histogram.of([10**9] * 500).with_run(corrected="none")
-    corrected = (raw.histogram() + added).with_run(corrected="us")
-    figure = drawn(plot.dashboard, raw, 1000, 780, corrected=corrected)
-    words = words_of(figure)
-    assert "raw  n = 6,852" in words
-    assert "corrected  n = 7,352" in words
 
 
 @pytest.mark.slow
