@@ -154,7 +154,7 @@ class HdrBuckets(Buckets):
         if chunk.dtype.kind in "iu":
             # the cast must not round into the next bucket
             if chunk.size and int(chunk.max()) >= _EXACT:
-                chunk = np.where(chunk >= _EXACT, chunk & ~np.int64(2047), chunk)
+                chunk = np.where(chunk >= _EXACT, chunk >> 11 << 11, chunk)
         elif chunk.dtype != np.float64:
             chunk = chunk.astype(np.float64)
         if chunk.size and not (chunk.min() >= 0 and chunk.max() < 2.0**63):
