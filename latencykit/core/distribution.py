@@ -11,7 +11,7 @@ import numpy as np
 
 from latencykit._arrays import Value
 from latencykit._records import record
-from latencykit.core.quantiles import as_numbers
+from latencykit.core.quantiles import Percentiles
 from latencykit.core.run import Run
 from latencykit.errors import InvalidArgumentError
 from latencykit.units import format_value, in_unit, unit_factor
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @record(eq=False)
-class Distribution(Value):
+class Distribution(Percentiles, Value):
     """A distribution over buckets: fan-out, sums, hedges, mixtures.
 
     Parameters
@@ -71,20 +71,14 @@ class Distribution(Value):
                 f"probabilities must be ≥ 0 and sum to 1, not {self.probabilities.sum():g}"
             )
 
-    @overload
-    def quantile(self, quantile: float) -> float: ...
-    @overload
-    def quantile(self, quantile: Sequence[float] | Floats) -> Floats: ...
-    def quantile(self, quantile: ArrayLike) -> float | Floats:
-        """Return the highest value of the bucket in which each quantile (0..1) lies."""
-        values = self.buckets.high(self._index_at(np.asarray(quantile, np.float64)))
-        return float(values) if values.ndim == 0 else values
+    def _values_at(self, percentiles: Floats) -> Floats:
+        return self.buckets.high(self._index_at(percentiles))
 
-    def _index_at(self, q: Floats) -> NDArray[np.int64]:
-        if not ((q >= 0) & (q <= 1)).all():
-            raise InvalidArgumentError(f"quantiles must be from 0 to 1, not {q.tolist()}")
+    def _index_at(self, p: Floats) -> NDArray[np.int64]:
+        if not ((p >= 0) & (p <= 100)).all():
+            raise InvalidArgumentError(f"percentiles must be from 0 to 100, not {p.tolist()}")
         index, cumulative = self._cumulative
-        at = np.searchsorted(cumulative, q, "left")
+        at = np.searchsorted(cumulative, p / 100.0, "left")
         return np.asarray(index[np.minimum(at, cumulative.size - 1)], np.int64)
 
     @cached_property
@@ -104,20 +98,9 @@ class Distribution(Value):
         p = np.asarray(percentile, np.float64)
         values = np.asarray(self.percentile(p))
         open_above = values >= self.censored_at
-        low = np.where(open_above, values, self.buckets.low(self._index_at(p / 100.0)))
+        low = np.where(open_above, values, self.buckets.low(self._index_at(p)))
         high = np.where(open_above, math.inf, values)
         return (low, high) if p.ndim else (float(low), float(high))
-
-    @overload
-    def percentile(self, percentile: float) -> float: ...
-    @overload
-    def percentile(self, percentile: Sequence[float] | Floats) -> Floats: ...
-    def percentile(self, percentile: ArrayLike) -> float | Floats:
-        """Return the highest value of the bucket in which each percentile (0..100) lies."""
-        p = as_numbers(percentile, "percentiles")
-        if not ((p >= 0) & (p <= 100)).all():
-            raise InvalidArgumentError(f"percentiles must be from 0 to 100, not {p.tolist()}")
-        return self.quantile(p / 100.0)
 
     @overload
     def at_least(self, percentile: float) -> bool: ...

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypedDict, overload
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from latencykit.core.evidence import Evidence
 from latencykit.core.quantiles import (
     Counted,
     PercentileRow,
+    Percentiles,
     as_numbers,
     distinct,
     highest_supported_percentile,
@@ -80,16 +81,68 @@ def _average(values: Floats, counts: Ints) -> float:
     return float((values * counts).sum() / counts.sum(dtype=np.float64))
 
 
-class HistogramBacked:
+class Evidenced(Percentiles):
+    """Percentiles with how far they can be trusted."""
+
+    def evidence(self) -> Evidence:
+        """Return how far the numbers can be trusted, given when requests were slow."""
+        raise NotImplementedError
+
+    def percentile_rows(
+        self, percentiles: ArrayLike = STANDARD_PERCENTILES, *, confidence: float = 0.95
+    ) -> list[PercentileRow]:
+        """Return each percentile with its confidence interval, its bucket and its support.
+
+        If times are known, the intervals allow for requests that are slow together (the jackknife
+        over twelve blocks of time), and are as wide as those of independent requests at least;
+        there is none where a log has fewer than twelve intervals.
+        """
+        p = as_numbers(percentiles, "percentiles").ravel().tolist()
+        return self.evidence().rows(p, confidence)[0]
+
+    def percentiles(
+        self, percentiles: ArrayLike = STANDARD_PERCENTILES, *, confidence: float = 0.95
+    ) -> pd.DataFrame:
+        """Return a table of percentiles, indexed by percentile; see `percentile_rows`.
+
+        Parameters
+        ----------
+        percentiles : array_like
+        confidence : float, default 0.95
+
+        Returns
+        -------
+        DataFrame
+            value; low, high (confidence interval joined with the bucket); bucket_low, bucket_high;
+            resolved (these within a tenth); supported (bounded by the sample); events.
+        """
+        return percentile_frame(self.percentile_rows(percentiles, confidence=confidence))
+
+    def highest_supported_percentile(self, *, confidence: float = 0.95) -> float:
+        """Return the highest percentile bounded by the sample and resolved within a tenth.
+
+        0 if there is none: every percentile of buckets that double in width is a range.
+
+        Examples
+        --------
+        >>> round(Histogram.of(range(1500)).highest_supported_percentile(), 3)
+        99.333
+        >>> h = Histogram.from_percentiles([50, 99], [1e6, 4e6], 9999, reported_stats={"max": 9e6})
+        >>> h.highest_supported_percentile()
+        99.0
+        """
+        return self.evidence().highest_supported_percentile(confidence=confidence)
+
+
+class HistogramBacked(Evidenced):
     """Statistics that samples and logs take from their histogram, as far as it can answer."""
 
     def histogram(self) -> Histogram:
         """Step down to one histogram."""
         raise NotImplementedError
 
-    def evidence(self) -> Evidence:
-        """Return how far the numbers can be trusted, given when requests were slow."""
-        raise NotImplementedError
+    def _values_at(self, percentiles: Floats) -> Floats:
+        return np.asarray(self.histogram().percentile(percentiles))
 
     @property
     def count(self) -> int:
@@ -116,32 +169,6 @@ class HistogramBacked:
         """Population standard deviation; see `Histogram.std`."""
         return self.histogram().std
 
-    @overload
-    def percentile(self, percentile: float) -> float: ...
-    @overload
-    def percentile(self, percentile: Sequence[float] | Floats) -> Floats: ...
-    def percentile(self, percentile: float | Sequence[float] | Floats) -> float | Floats:
-        """Return the value at each percentile (0..100); see `Histogram.percentile`."""
-        return self.histogram().percentile(percentile)
-
-    @overload
-    def quantile(self, quantile: float) -> float: ...
-    @overload
-    def quantile(self, quantile: Sequence[float] | Floats) -> Floats: ...
-    def quantile(self, quantile: float | Sequence[float] | Floats) -> float | Floats:
-        """Return the value at each quantile (0..1); see `Histogram.percentile`."""
-        return self.histogram().quantile(quantile)
-
-    def percentiles(
-        self, percentiles: ArrayLike = STANDARD_PERCENTILES, *, confidence: float = 0.95
-    ) -> pd.DataFrame:
-        """Return a table of percentiles; see `Histogram.percentiles`.
-
-        If times are known, the confidence intervals allow for requests that are slow together.
-        """
-        p = as_numbers(percentiles, "percentiles").ravel().tolist()
-        return percentile_frame(self.evidence().rows(p, confidence)[0])
-
     def percentile_of(self, value: float | str) -> float:
         """Return the share (in %) of values surely at or below `value`."""
         return self.histogram().percentile_of(value)
@@ -149,10 +176,6 @@ class HistogramBacked:
     def count_above(self, value: float | str) -> int:
         """Return the number of values that may be above `value`, censored ones included."""
         return self.histogram().count_above(value)
-
-    def highest_supported_percentile(self, *, confidence: float = 0.95) -> float:
-        """Return the highest percentile bounded by the sample and resolved."""
-        return self.evidence().highest_supported_percentile(confidence=confidence)
 
     def summary(self, percentiles: Sequence[float] = STANDARD_PERCENTILES) -> Summary:
         """Step down to named statistics."""
@@ -174,7 +197,7 @@ class Known(TypedDict, total=False):
 
 
 @record(eq=False)
-class Histogram(Value):
+class Histogram(Evidenced, Value):
     """Counts in buckets, immutable; equal to another if all fields are, `run` included.
 
     Parameters
@@ -476,60 +499,12 @@ class Histogram(Value):
 
     # ------------------------------------------------------------ questions
 
-    @overload
-    def percentile(self, percentile: float) -> float: ...
-    @overload
-    def percentile(self, percentile: Sequence[float] | Floats) -> Floats: ...
-    def percentile(self, percentile: ArrayLike) -> float | Floats:
-        """Return the value at each percentile (0..100): scalar → float, array → array.
-
-        The value is the highest of its bucket (the reference's rule); a reported percentile is
-        returned as reported; one in the censored mass is its bound, "at least" of the true value.
-        """
-        p = as_numbers(percentile, "percentiles")
-        values = values_at(self, np.atleast_1d(p))[0]
-        return float(values[0]) if p.ndim == 0 else values.reshape(p.shape)
-
-    @overload
-    def quantile(self, quantile: float) -> float: ...
-    @overload
-    def quantile(self, quantile: Sequence[float] | Floats) -> Floats: ...
-    def quantile(self, quantile: ArrayLike) -> float | Floats:
-        """Return the value at each quantile (0..1); see `percentile`."""
-        q = as_numbers(quantile, "quantiles")
-        if not ((q >= 0) & (q <= 1)).all():
-            raise InvalidArgumentError(f"quantiles must be from 0 to 1, not {q.tolist()}")
-        return self.percentile(q * 100.0)
-
-    def percentile_rows(
-        self, percentiles: ArrayLike = STANDARD_PERCENTILES, *, confidence: float = 0.95
-    ) -> list[PercentileRow]:
-        """Return each percentile with its confidence interval, its bucket and its support."""
-        return self.evidence().rows(
-            as_numbers(percentiles, "percentiles").ravel().tolist(), confidence
-        )[0]
+    def _values_at(self, percentiles: Floats) -> Floats:
+        return values_at(self, percentiles)[0]
 
     def evidence(self) -> Evidence:
         """Return how far the numbers can be trusted, assuming independent requests."""
         return Evidence(self)
-
-    def percentiles(
-        self, percentiles: ArrayLike = STANDARD_PERCENTILES, *, confidence: float = 0.95
-    ) -> pd.DataFrame:
-        """Return a table of percentiles, indexed by percentile.
-
-        Parameters
-        ----------
-        percentiles : array_like
-        confidence : float, default 0.95
-
-        Returns
-        -------
-        DataFrame
-            value; low, high (confidence interval joined with the bucket); bucket_low, bucket_high;
-            resolved (these within a tenth); supported (bounded by the sample); events.
-        """
-        return percentile_frame(self.percentile_rows(percentiles, confidence=confidence))
 
     def percentile_of(self, value: float | str) -> float:
         """Return the share (in %) of values surely at or below `value`: complete buckets only.
@@ -612,21 +587,6 @@ class Histogram(Value):
 
     def __getstate__(self) -> dict[str, object]:
         return {name: value for name, value in vars(self).items() if name != "_origin"}
-
-    def highest_supported_percentile(self, *, confidence: float = 0.95) -> float:
-        """Return the highest percentile bounded by the sample and resolved within a tenth.
-
-        0 if there is none: every percentile of buckets that double in width is a range.
-
-        Examples
-        --------
-        >>> round(Histogram.of(range(1500)).highest_supported_percentile(), 3)
-        99.333
-        >>> h = Histogram.from_percentiles([50, 99], [1e6, 4e6], 9999, reported_stats={"max": 9e6})
-        >>> h.highest_supported_percentile()
-        99.0
-        """
-        return self.evidence().highest_supported_percentile(confidence=confidence)
 
     # ------------------------------------------------------------ making others
 

@@ -29,7 +29,6 @@ from latencykit.core.blocks import (
 from latencykit.core.buckets import HdrBuckets
 from latencykit.core.evidence import MOST_BINS, Tails, TailTable
 from latencykit.core.histogram import (
-    STANDARD_PERCENTILES,
     Histogram,
     HistogramBacked,
     as_interval,
@@ -38,7 +37,7 @@ from latencykit.core.histogram import (
     reported,
 )
 from latencykit.core.log_cache import SharedCache
-from latencykit.core.quantiles import PercentileRow, distinct
+from latencykit.core.quantiles import distinct
 from latencykit.core.run import Run, merge_runs
 from latencykit.errors import IncompatibleDataError, InvalidArgumentError
 from latencykit.units import (
@@ -546,19 +545,6 @@ class HistogramLog(HistogramBacked, Value):
             )  # of hosts side by side a second is one
             self._tails = Tails(whole, *fold.groups(), start, end - start)
         return self._tails
-
-    def percentile_rows(
-        self, percentiles: ArrayLike = STANDARD_PERCENTILES, *, confidence: float = 0.95
-    ) -> list[PercentileRow]:
-        """Return percentiles of all intervals, with how many events each is based on.
-
-        Confidence intervals allow for requests that are slow together (the jackknife over twelve
-        blocks of time), and are as wide as those of independent requests at least. There is none
-        where the log has fewer than twelve intervals.
-        """
-        return self.evidence().rows(
-            np.atleast_1d(np.asarray(percentiles, np.float64)).tolist(), confidence
-        )[0]
 
     def to_log(self, interval: str | float | None = None) -> HistogramLog:
         """Return itself, or itself resampled."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
@@ -400,6 +400,43 @@ def as_numbers(given: ArrayLike, name: str) -> Floats:
         return np.asarray(given, np.float64)
     except (TypeError, ValueError):
         raise InvalidArgumentError(f"{name} are numbers such as 99.9, not {given!r}") from None
+
+
+class Percentiles:
+    """What every data type answers: the value at each percentile, and at each quantile."""
+
+    def _values_at(self, percentiles: Floats) -> Floats:
+        raise NotImplementedError
+
+    @overload
+    def percentile(self, percentile: float) -> float: ...
+    @overload
+    def percentile(self, percentile: Sequence[float] | Floats) -> Floats: ...
+    def percentile(self, percentile: ArrayLike) -> float | Floats:
+        """Return the value at each percentile (0..100): scalar → float, array → array.
+
+        The value is the highest of its bucket (the reference's rule); a reported percentile is
+        returned as reported; one in the censored mass is its bound, "at least" of the true value.
+
+        Raises
+        ------
+        DataNotAvailableError
+            From a `Summary`, which only has what was reported, for any other percentile.
+        """
+        p = as_numbers(percentile, "percentiles")
+        values = self._values_at(p.reshape(-1))
+        return float(values[0]) if p.ndim == 0 else values.reshape(p.shape)
+
+    @overload
+    def quantile(self, quantile: float) -> float: ...
+    @overload
+    def quantile(self, quantile: Sequence[float] | Floats) -> Floats: ...
+    def quantile(self, quantile: ArrayLike) -> float | Floats:
+        """Return the value at each quantile (0..1); see `percentile`."""
+        q = as_numbers(quantile, "quantiles")
+        if not ((q >= 0) & (q <= 1)).all():
+            raise InvalidArgumentError(f"quantiles must be from 0 to 1, not {q.tolist()}")
+        return self.percentile(q * 100.0)
 
 
 def values_at_ranks(counted: Counted, low: Floats, high: Floats) -> tuple[Floats, Floats]:

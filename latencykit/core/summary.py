@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import field, replace
-from typing import TYPE_CHECKING, NoReturn, overload
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from latencykit._arrays import Value
 from latencykit._records import record
 from latencykit.core.quantiles import (
     PercentileRow,
-    as_numbers,
+    Percentiles,
     highest_supported_percentile,
     is_resolved,
     percentile_frame,
@@ -39,7 +39,7 @@ _LISTED = 12
 
 
 @record(eq=False)
-class Summary(Value):
+class Summary(Percentiles, Value):
     """Named statistics, as reported by a tool.
 
     Parameters
@@ -141,29 +141,8 @@ class Summary(Value):
         """The reported maximum."""
         return self._reported("max")
 
-    @overload
-    def percentile(self, percentile: float) -> float: ...
-    @overload
-    def percentile(self, percentile: Sequence[float] | Floats) -> Floats: ...
-    def percentile(self, percentile: float | Sequence[float] | Floats) -> float | Floats:
-        """Return a percentile that the tool reported: a float for a scalar, an array for an array.
-
-        Raises
-        ------
-        DataNotAvailableError
-            For any other: a summary contains only what was reported.
-        """
-        p = as_numbers(percentile, "percentiles")
-        values = [self._reported_percentile(asked) for asked in p.reshape(-1).tolist()]
-        return values[0] if p.ndim == 0 else np.array(values).reshape(p.shape)
-
-    @overload
-    def quantile(self, quantile: float) -> float: ...
-    @overload
-    def quantile(self, quantile: Sequence[float] | Floats) -> Floats: ...
-    def quantile(self, quantile: float | Sequence[float] | Floats) -> float | Floats:
-        """Return the quantile (0..1), where the tool reported that percentile."""
-        return self.percentile(np.asarray(quantile, np.float64) * 100.0)
+    def _values_at(self, percentiles: Floats) -> Floats:
+        return np.array([self._reported_percentile(asked) for asked in percentiles.tolist()])
 
     def percentiles(
         self, percentiles: ArrayLike | None = None, *, confidence: float = 0.95
