@@ -227,23 +227,10 @@ class Columns(Mapping[str, "NDArray[Any]"]):
         return hash(Columns)
 
     def __reduce__(self) -> tuple[object, ...]:
-        import pickle
-
-        if not self._table.loaded:
-            try:  # what can read the file again travels in place of its columns
-                pickle.dumps(self._table.load)
-            except (pickle.PicklingError, TypeError, AttributeError):
-                pass
-            else:
-                return _rebuilt, (None, self._table.load, self._rows)
-        return _rebuilt, ({name: self.cells(name) for name in self}, None, None)
+        return Columns, ({name: self.cells(name) for name in self},)
 
     def __repr__(self) -> str:
         return f"Columns({', '.join(self)})"
-
-
-def _rebuilt(columns: Any, load: Any, rows: Any) -> Columns:
-    return Columns(columns, load=load, rows=rows)
 
 
 def encoded(values: object) -> Cells:

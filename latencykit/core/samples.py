@@ -114,30 +114,14 @@ def _times(cells: AnySeries, unit: str) -> NDArray[np.int64]:
             f"column {cells.name!r} has {empty} empty cells; "
             f"drop those rows: df.dropna(subset=[{cells.name!r}])"
         )
-    if cells.dtype.kind in "mM" or isinstance(cells.dtype, pd.DatetimeTZDtype):
-        times = as_nanoseconds(cells)
-        if np.isnat(times).any():
-            raise InvalidArgumentError(
-                f"column {cells.name!r} has times outside the range of nanoseconds in 64 bits, "
-                "1678 to 2261"
-            )
-        return times.astype(np.int64)
     try:
+        if cells.dtype.kind in "mM" or isinstance(cells.dtype, pd.DatetimeTZDtype):
+            return _nanoseconds(as_nanoseconds(cells), unit)
         numbers = pd.to_numeric(cells)
-    except (ValueError, TypeError):
-        raise InvalidArgumentError(
-            f"column {cells.name!r} does not contain numbers; "
-            "convert words with pandas.to_timedelta or to_datetime"
-        ) from None
-    factor = NANOSECONDS.get(unit, 1.0)
-    if numbers.dtype.kind in "iu":
-        return numbers.to_numpy(np.int64) * np.int64(factor)
-    reals = numbers.to_numpy(np.float64) * factor
-    if not (np.abs(reals) < 2.0**63).all():
-        raise InvalidArgumentError(
-            f"column {cells.name!r} has times that do not fit in 63 bits of nanoseconds"
-        )
-    return np.rint(reals).astype(np.int64)
+        kind = {"i": np.int64, "u": np.uint64}.get(numbers.dtype.kind, np.float64)
+        return _nanoseconds(numbers.to_numpy(kind), unit)
+    except (ValueError, TypeError) as error:
+        raise InvalidArgumentError(f"column {cells.name!r}: {error}") from None
 
 
 # ------------------------------------------------------------
@@ -234,16 +218,11 @@ class Samples(HistogramBacked, Value):
         facts = run or Run(unit=unit)
         if facts.measure == "unknown":
             facts = facts.replace(measure="service" if intended is None else "response")
-        for name, array in own.items():
-            object.__setattr__(self, name, None if array is None else read_only(array))
-        object.__setattr__(self, "unit", "none" if unit == "none" else "ns")
-        object.__setattr__(self, "run", facts)
-        object.__setattr__(self, "columns", Columns(further))
-        object.__setattr__(self, "_tag_words", words)
-        object.__setattr__(self, "_request", None)
-        object.__setattr__(self, "_clock", None)
-        object.__setattr__(self, "_whole", None)
-        object.__setattr__(self, "_evidence", None)
+        own = {name: None if array is None else read_only(array) for name, array in own.items()}
+        vars(self).update(
+            own, unit="none" if unit == "none" else "ns", run=facts, columns=Columns(further),
+            _tag_words=words, _request=None, _clock=None, _whole=None, _evidence=None,
+        )  # fmt: skip
 
     @classmethod
     def from_frame(
@@ -714,7 +693,6 @@ class Samples(HistogramBacked, Value):
         digits: int = 3,
         *,
         by_start: bool = False,
-        by: str | None = None,
     ) -> HistogramLog:
         """Count the good requests into intervals by the time of their reply, as a recorder would.
 
@@ -726,8 +704,6 @@ class Samples(HistogramBacked, Value):
         digits : int, default 3
         by_start : bool, default False
             Count each request in the interval of its send.
-        by : str, optional
-            The column whose values become the tags of the log; that of `tag` without it.
 
         Raises
         ------
@@ -751,7 +727,9 @@ class Samples(HistogramBacked, Value):
                 f"intervals of {format_duration(width)} would number {size:,}, for {moment.size:,} "
                 f"requests; use longer ones, such as {format_duration(fitting * 1e9)}"
             )
-        names, code = self._tags_of_good(by)
+        names, code = self.tags or ("",), np.zeros(moment.size, np.int64)
+        if self._tag_words is not None:
+            code = self._tag_words.codes[good].astype(np.int64)
         buckets = HdrBuckets(digits)
         block = block_of_rows(
             slot * len(names) + code,
@@ -773,15 +751,6 @@ class Samples(HistogramBacked, Value):
             unit=self.unit,
             run=run.replace(start=epoch, duration=run.duration or self.elapsed),
         )
-
-    def _tags_of_good(self, by: str | None) -> tuple[tuple[str, ...], Ints]:
-        """Names of tags, and the tag of each good request: its own, or its value of a column."""
-        if by is None:
-            if self._tag_words is None:
-                return ("",), np.zeros(int(self.good.sum()), np.int64)
-            return self.tags or ("",), self._tag_words.codes[self.good].astype(np.int64)
-        words = Words.named(*coded(self._attribute(by))).sorted().select(self.good)
-        return tuple(words.names.tolist()) or ("",), words.codes.astype(np.int64)
 
     def to_frame(self) -> pd.DataFrame:
         """Return a table with one row per request, the inverse of `from_frame`.

@@ -305,9 +305,8 @@ def test_a_file_that_changed_is_refused(tmp_path: Path) -> None:
     s = lk.read(path)
     assert isinstance(s, lk.Samples)
     path.write_text("start_s,latency_ms,host\n0,1,a\n1,3,b\n2,3,b\n")
-    stored = pickle.loads(pickle.dumps(s))
     with pytest.raises(lk.CorruptInputError, match="changed"):
-        stored.columns["host"]
+        s.columns["host"]
 
 
 def test_columns_survive_selections_and_logs() -> None:
@@ -317,8 +316,6 @@ def test_columns_survive_selections_and_logs() -> None:
     )  # fmt: skip
     assert s.tagged("y").columns["host"].tolist() == ["b", "b"]
     assert s.select(np.array([3, 0])).columns["code"].tolist() == [3, 1]
-    assert s.to_log("1s", by="host").tags == ("", "a", "b")
-    assert s.to_log("1s", by="code").tagged("2").histogram().count == 2
     assert s.to_frame()["host"].tolist()[2:] == ["b", "b"]
     assert lk.Samples.from_frame(s.to_frame()).with_run(unit="s") == s
     assert s.where(host=None).duration.tolist() == [5 * 10**9]
