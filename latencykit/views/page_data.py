@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import base64
 import zlib
-from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -180,7 +179,7 @@ def page_bins(log: HistogramLog, most: int = MOST, fine: int = FINE) -> tuple[Pa
         width = nice_width(max(view.duration / most, typical if overlaps else 0.0))
         view = view.with_tag("").resample(width)
         expect(view, keep=False)
-    fold = _SlotsFold(len(view), fine)
+    fold = _SlotsFold(len(view))
     whole = scan_with_total(view, fold)
     slots = fold.slots(view.starts, view.starts + view.lengths, width)
     return slots if slots.index.size <= fine else slots.coarser(), whole
@@ -197,49 +196,22 @@ def nice_width(width: float, of: float | None = None) -> float:
 class _SlotsFold:
     """Collects each slot's buckets, its maximum and its sum."""
 
-    def __init__(self, size: int, fine: int) -> None:
-        self._decoded, self._fine, self._rough = 0, fine, False
+    def __init__(self, size: int) -> None:
         self.max, self.sum = np.full(size, np.nan), np.zeros(size)
         self._parts: dict[Buckets, list[tuple[Ints, Ints, Ints]]] = {}
-        self._sizes: Counter[Buckets] = Counter()
-        self._tables: dict[Buckets, tuple[Floats, Buckets, Ints]] = {}
 
     def add(self, block: Block) -> None:
-        """Take a block in; once a layout has too many counts, only rough ones are kept."""
+        """Take a block in."""
         buckets, index = block.buckets, block.index
         if not index.size:
             return
-        self._decoded += index.size
         filled = np.flatnonzero(np.diff(block.indptr))
         last = index[block.indptr[filled + 1] - 1]
         slot = block.rows[filled]
         self.max[slot] = np.fmax(self.max[slot], buckets.high(last))
         row = block.rows[block.entry_rows]
-        np.add.at(self.sum, row, block.counts * self._of(buckets, index)[0])
-        self._put(buckets, row, index, block.counts)
-        if not self._rough and self._sizes[buckets] > self._fine:
-            self._rough, parts, self._parts = True, self._parts, {}
-            for layout, some in parts.items():
-                for part in some:
-                    self._put(layout, *part)
-
-    def _put(self, buckets: Buckets, row: Ints, index: Ints, counts: Ints) -> None:
-        if self._rough:
-            _, buckets, index = self._of(buckets, index)
-            row, index, counts = entry_sums(row, index, counts)
-        self._parts.setdefault(buckets, []).append((row, index, counts))
-        self._sizes[buckets] += index.size
-
-    def _of(self, buckets: Buckets, index: Ints) -> tuple[Floats, Buckets, Ints]:
-        """Middle of each bucket, and its bucket in a layout of two digits, with that layout."""
-        width = int(index.max()) + 1
-        if width > index.size:
-            return buckets.mid(index), *_coarser(buckets, index)
-        if buckets not in self._tables or self._tables[buckets][0].size < width:
-            full = np.arange(width)
-            self._tables[buckets] = buckets.mid(full), *_coarser(buckets, full)
-        middle, layout, coarse = self._tables[buckets]
-        return middle[index], layout, coarse[index]
+        np.add.at(self.sum, row, block.counts * buckets.mid(index))
+        self._parts.setdefault(buckets, []).append((row, index, block.counts))
 
     def slots(self, start: Floats, end: Floats, width: float | None) -> PageBins:
         """Return the slots, the buckets of all layouts side by side."""
@@ -272,9 +244,9 @@ class _SlotsFold:
             low=table[:, 1],
             high=table[:, 0],
             width=width,
-            decoded=self._decoded,
+            decoded=place.size,
             open_ended=table[:, 4] > 0,
-            rough=None if self._rough else table[:, 2:4],
+            rough=table[:, 2:4],
         )
 
 
@@ -337,8 +309,3 @@ def packed(slots: PageBins) -> dict[str, object]:
         "widths": widths,
         "bytes": base64.b64encode(zlib.compress(b"".join(parts))).decode("ascii"),
     }
-
-
-# ------------------------------------------------------------
-# From data types to what a page draws: counts by slot where time is known, otherwise a curve,
-# otherwise the points that a tool reports.

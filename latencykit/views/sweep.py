@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
 
 from latencykit._text import format_items
 from latencykit.units import format_duration, format_percentile
 from latencykit.views.load import CapacityRecord, RunRecord, load_record, load_words, rate_text
 from latencykit.views.tables import Table
-from latencykit.views.values import PercentileRecord, number, record_from
+from latencykit.views.values import PercentileRecord, record_from
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -79,23 +79,10 @@ def sweep_record(sweep: Sweep, percentiles: Sequence[float]) -> SweepRecord:
 
 
 def _run_record(run: SweepRun, measured: RunRecord | None) -> SweepRunRecord:
-    return {
-        "number": run.number,
-        "series": run.name,
-        "rate": run.rate,
-        "duration": run.duration,
-        "purpose": run.purpose,
-        "verdict": run.verdict,
-        "reason": run.reason,
-        "hiccup": number(run.hiccup),
-        "unit": "ns",
-        "achieved": None if measured is None else measured["achieved"],
-        "achieved_low": None if measured is None else measured["achieved_low"],
-        "achieved_high": None if measured is None else measured["achieved_high"],
-        "saturated": measured is not None and measured["saturated"],
-        "count": None if measured is None else measured["count"],
-        "percentiles": [] if measured is None else measured["percentiles"],
-    }
+    facts: dict[str, Any] = {"saturated": False, "percentiles": []}
+    names = ("achieved", "achieved_low", "achieved_high", "count", "saturated", "percentiles")
+    facts = {name: (measured or facts).get(name) for name in names}
+    return record_from(SweepRunRecord, run, series=run.name, unit="ns", **facts)
 
 
 def sweep_text(record: SweepRecord, style: str = "table") -> str:

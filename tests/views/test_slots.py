@@ -39,22 +39,6 @@ def test_every_slot_counts_what_its_intervals_counted_and_keeps_their_maximum(si
                 assert edge[seen.index[held]].tolist() == own(wanted.index).tolist()
 
 
-@pytest.mark.parametrize("fine", [1, 900, 20_000])
-def test_rough_buckets_are_the_same_whether_few_or_all_counts_were_fine_before(fine):
-    rng = np.random.default_rng(fine)
-    blocks = []
-    for begin in range(0, 120, 8):
-        layout = HdrBuckets(int(rng.integers(3, 5)))
-        row = np.sort(rng.integers(0, 8, 400))
-        block = block_of_rows(row, layout.index_of(rng.lognormal(12, 1.2, 400)), 8, layout)
-        blocks.append(block.numbered(block.rows + begin))
-    log = lk.HistogramLog(np.arange(120), np.ones(120), [MemoryPart(blocks)])
-    early, late = page_bins(log, fine=fine)[0].coarser(), page_bins(log, fine=10**9)[0].coarser()
-    assert early.decoded == late.decoded
-    for name in ("indptr", "index", "counts", "low", "high", "max", "sum"):
-        np.testing.assert_array_equal(getattr(early, name), getattr(late, name))
-
-
 @pytest.mark.parametrize("step", [7_000_000, 100_000_000, 333_333_333])
 def test_requests_are_counted_by_the_moment_they_were_sent_on_the_edges_that_windows_cut_at(step):
     number = np.arange(3000, dtype=np.int64)
