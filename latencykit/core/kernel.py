@@ -80,11 +80,6 @@ def _plain(*arrays: Ints) -> bool:
     return all(array.dtype == np.int64 and array.flags.c_contiguous for array in arrays)
 
 
-def _wide(*arrays: Ints) -> list[Ints]:
-    """Arrays as the loops take them: where an index has 32 bits, numpy's positions have, too."""
-    return [array.astype(np.int64) if array.dtype == np.int32 else array for array in arrays]
-
-
 def _at(array: AnyArray) -> object:
     """The address of an array; for a read-only one numpy takes ten times as long."""
     return _address(array) if array.flags.writeable else array.ctypes.data
@@ -97,7 +92,6 @@ def decode_varints(
 
     `begins` and `ends` say where the rows lie; `slots` is how many buckets each may have, or all.
     """
-    begins, ends, slots = _wide(begins, ends, slots)
     size = int(ends.sum() - begins.sum())
     if _C is None or not 0 <= size <= _LARGEST or not _plain(begins, ends, slots):
         return None
@@ -116,7 +110,6 @@ def tabulate(
 
     Row r goes into ``table[line[r]]``, and bucket i into its column ``column[i]``.
     """
-    line, indptr, index, counts, column = _wide(line, indptr, index, counts, column)
     if _C is not None and _plain(line, indptr, index, counts, column) and table.flags.c_contiguous:
         refused = _C.lk_tabulate(
             _at(table), *table.shape, _at(line), _at(indptr), line.size,

@@ -6,7 +6,7 @@ from typing import IO, TYPE_CHECKING
 
 import numpy as np
 
-from latencykit.core.blocks import Block, MemoryPart
+from latencykit.core.blocks import Block, MemoryPart, entry_sums
 from latencykit.core.buckets import HdrBuckets
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.errors import InvalidArgumentError
@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 
 MOST_TAGS = 4096
 _MILLISECOND = 1_000_000
-_FOLD_AT = 1 << 20  # pending keys that are worth folding
-_FAR = np.iinfo(np.int64).max
+_FOLD_AT = 1 << 18  # pending keys that are worth folding
 
 
 def interval_width(interval: str | float) -> int:
@@ -72,14 +71,8 @@ class IntervalCounter:
         ends = np.maximum(np.asarray(end, np.int64), self._done)
         slot = (ends // self.width) * MOST_TAGS + np.asarray(tag, np.int64)
         keys = slot * self.buckets.slots + self.buckets.index_of(np.asarray(value, np.int64))
-        least = int(keys.min(initial=_FAR))
-        if keys.size > 1000 and int(keys.max()) - least < _FOLD_AT:  # nearly always one interval
-            dense = np.bincount(keys - least)
-            index = dense.nonzero()[0]
-            self._pending.append((index + least, dense[index]))
-        else:
-            self._pending.append(np.unique(keys, return_counts=True))
-        if len(self._pending) > 1 and sum(keys.size for keys, _ in self._pending) > _FOLD_AT:
+        self._pending.append((keys, np.ones(keys.size, np.int64)))
+        if sum(keys.size for keys, _ in self._pending) > _FOLD_AT:
             self._pending = [self._folded()]
 
     def advance(self, now: int) -> None:
@@ -93,13 +86,11 @@ class IntervalCounter:
             self._give(max(-(-now // _MILLISECOND), self._done // _MILLISECOND + 1) * _MILLISECOND)
 
     def _folded(self) -> tuple[Ints, Ints]:
-        if not self._pending:
-            return np.zeros(0, np.int64), np.zeros(0, np.int64)
-        keys, counts = (np.concatenate(side) for side in zip(*self._pending, strict=True))
-        unique, inverse = np.unique(keys, return_inverse=True)
-        total = np.zeros(unique.size, np.int64)
-        np.add.at(total, inverse.reshape(-1), counts)
-        return unique, total
+        nothing = np.zeros(0, np.int64)
+        keys, counts = (
+            np.concatenate(side) for side in zip((nothing, nothing), *self._pending, strict=True)
+        )
+        return entry_sums(np.zeros_like(keys), keys, counts)[1:]
 
     def _give(self, until: int) -> None:
         """Give away what ended before `until`, interval by interval and tag by tag."""
