@@ -89,7 +89,6 @@ _ENVELOPE = Struct(">Ii")  # cookie, length of what follows
 _HEADER_V0 = Struct(">Iiqqq")  # cookie, digits, lowest, highest, total count
 # cookie, length of the counts, normalizing offset, digits, lowest, highest, ratio
 _HEADER = Struct(">Iiiiqqd")
-_FIELDS = Struct(">iiqqd")  # the same without the first two
 HEADER_BYTES = _HEADER.size
 _PREFIX = Struct(">Iiq")  # a double histogram's cookie, digits, ratio of highest to lowest
 _envelope = _ENVELOPE.unpack_from
@@ -141,21 +140,6 @@ class Payload(NamedTuple):
         """Where the bins lie."""
         return self.layout.buckets
 
-    @property
-    def double(self) -> bool:
-        """Whether it is a DoubleHistogram."""
-        return self.layout.double
-
-    @property
-    def word(self) -> int:
-        """Bytes of a fixed word; 0 for varints."""
-        return self.layout.word
-
-    @property
-    def highest(self) -> int:
-        """``highestTrackableValue`` of the header, before the scale."""
-        return self.layout.highest
-
 
 def open_payload(text: bytes, limits: Limits | None = None) -> Payload:
     """Open the payload field of one log line.
@@ -180,7 +164,7 @@ def open_payload(text: bytes, limits: Limits | None = None) -> Payload:
     Examples
     --------
     >>> payload = open_payload(b"HISTFAAAACV42pNpmSzMwMDAwgABzFCaEYh5f7hHMNh/gAicX8bIBABjHQWa")
-    >>> payload.buckets, payload.highest, payload.body.hex()
+    >>> payload.buckets, payload.layout.highest, payload.body.hex()
     (HdrBuckets(3, 1), 60000000000, 'cfa60102')
     """
     limits = limits or in_force()
@@ -253,16 +237,12 @@ def _plain(raw: bytes, limits: Limits) -> bytes:
     # Inflate without ever taking more memory than allowed.
     stream = raw[_ENVELOPE.size :]
     most = limits.inflated + 1
-    stepwise = zlib.decompressobj() if len(stream) < SHORT else inflater()
+    stepwise = inflater()
     try:
         plain: bytes = stepwise.decompress(stream, most)
-    except INFLATE_ERRORS:
-        stepwise = inflater()  # it forgives tables of codes that zlib does not, here as in blocks
-        try:
-            plain = stepwise.decompress(stream, most)
-        except INFLATE_ERRORS as error:
-            why = f"the payload's compressed data is corrupt: {_tidy(error)}"
-            raise PayloadError(why) from None
+    except INFLATE_ERRORS as error:
+        why = f"the payload's compressed data is corrupt: {_tidy(error)}"
+        raise PayloadError(why) from None
     if len(plain) > limits.inflated:
         raise PayloadError(f"the payload inflates to more than {limits.inflated:,} bytes")
     if not stepwise.eof:
@@ -311,18 +291,6 @@ def _header(plain: bytes, limits: Limits, *, double: bool = False) -> tuple[Layo
     layout = _layout(digits, lowest, highest, ratio if double else 1.0, word, double)
     _check_size(layout, len(plain) - header.size, limits)
     return layout, header.size
-
-
-def v2_layout(fields: bytes, limits: Limits) -> Layout:
-    """Return the layout of a plain V2 header; `fields` are all of it but cookie and length."""
-    _, digits, lowest, highest, ratio = _FIELDS.unpack(fields)
-    if not (math.isfinite(ratio) and ratio > 0):
-        raise PayloadError(
-            f"the header's value of one step is {ratio}; it must be a positive number"
-        )
-    layout = _layout(digits, lowest, highest, 1.0, 0, False)
-    _check_size(layout, 0, limits)
-    return layout
 
 
 @lru_cache(maxsize=4096)
@@ -549,11 +517,12 @@ def _layouts(data: bytes, begins: Ints, ends: Ints, limits: Limits) -> list[Layo
     announced = _at(data, begins - HEADER_BYTES, ">i8").astype(np.int64)
     if ((announced >> 32 & 0xFFFFFF0F) != V2).any() or ((announced & 0xFFFFFFFF) != sizes).any():
         return None
-    keys = _at(data, begins - _FIELDS.size, f"V{_FIELDS.size}")
+    fields = HEADER_BYTES - _ENVELOPE.size
+    keys = _at(data, begins - fields, f"V{fields}")
     if (keys == keys[0]).all():
         keys = keys[:1]
     try:
-        known = {key: v2_layout(key, limits) for key in set(keys.tolist())}
+        known = {key: _header(_ENVELOPE.pack(V2, 0) + key, limits)[0] for key in set(keys.tolist())}
     except PayloadError:
         return None
     if sizes.max() > MOST_BYTES * min(layout.slots for layout in known.values()):

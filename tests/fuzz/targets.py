@@ -101,7 +101,7 @@ def _decoded(payload: Payload) -> Any:
 
 
 def _written_and_read(payload: Payload, index: Any, counts: Any) -> None:
-    again = open_payload(encode(payload.buckets, index, counts, double=payload.double))
+    again = open_payload(encode(payload.buckets, index, counts, double=payload.layout.double))
     _, found, numbers = decode_rows([again])
     assert np.array_equal(again.buckets.high(found), payload.buckets.high(index))
     assert np.array_equal(numbers, counts)
@@ -281,6 +281,8 @@ def _payload_seeds(text: bytes, payload: Payload) -> Iterator[bytes]:
     if len(payload.body) < _SMALL:
         yield (
             b"rows\n"
-            + bytes([payload.buckets.digits, payload.word // 2, min(len(payload.body) // 2, 255)])
+            + bytes(
+                [payload.buckets.digits, payload.layout.word // 2, min(len(payload.body) // 2, 255)]
+            )
             + payload.body
         )

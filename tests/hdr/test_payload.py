@@ -185,9 +185,9 @@ def test_golden(golden, opened):
     buckets = payload.buckets
     _, index, counts = decode_rows([payload])
     assert (buckets.digits, counts.sum()) == (golden["digits"], golden["count"])
-    assert payload.highest == golden.get("highest", payload.highest)
+    assert payload.layout.highest == golden.get("highest", payload.layout.highest)
     assert buckets.lowest == golden.get("lowest", buckets.lowest)
-    assert payload.double == ("double" in golden["name"])
+    assert payload.layout.double == ("double" in golden["name"])
     assert index.size == golden.get("recorded", index.size)
     first = golden.get("first", [])
     assert np.stack([buckets.high_steps(index), counts], 1)[: len(first)].tolist() == first
@@ -206,7 +206,7 @@ def test_golden(golden, opened):
         assert edge(at) == value, percentile
     if "max" in golden:
         # A DoubleHistogram's maximum is the last number below the next bucket, above its p100.
-        slack = 2.0 ** (1 - buckets.half_magnitude) if payload.double else 0
+        slack = 2.0 ** (1 - buckets.half_magnitude) if payload.layout.double else 0
         assert golden["max"] == pytest.approx(buckets.high(index[-1]), rel=slack, abs=0)
         assert golden["min"] == buckets.low(index[0])
     if "mean" in golden and not golden["name"].startswith("js"):
@@ -237,10 +237,16 @@ def test_writes_what_the_reference_wrote(golden):
     payload = open_payload(golden["base64"].encode())
     _, index, counts = decode_rows([payload])
     again = base64.b64decode(
-        encode(payload.buckets, index, counts, double=payload.double, highest=payload.highest)
+        encode(
+            payload.buckets,
+            index,
+            counts,
+            double=payload.layout.double,
+            highest=payload.layout.highest,
+        )
     )
     theirs = base64.b64decode(golden["base64"])
-    if payload.double:
+    if payload.layout.double:
         assert struct.unpack_from(">Ii", again) == struct.unpack_from(">Ii", theirs)
         # Of the dynamic range only the power of two survives in what the histogram inside says.
         assert (
@@ -298,7 +304,7 @@ def test_round_trip(data):
     for payload, (index, counts) in zip(payloads, drawn, strict=True):
         assert payload.body == body_of(index, counts)
         assert scalar(payload.body) == list(zip(index, counts, strict=True))
-        assert not index or counts_length(buckets, payload.highest) > index[-1]
+        assert not index or counts_length(buckets, payload.layout.highest) > index[-1]
     assert [encode(buckets, *one) for one in drawn] == texts
 
 
@@ -311,7 +317,7 @@ def test_round_trip_of_scales(data):
     most = min(5000, counts_length(HdrBuckets(buckets.digits, lowest), TOP) - 1)
     index = sorted(data.draw(st.sets(st.integers(0, most), max_size=40)))
     payload = open_payload(encode(buckets, index, [3] * len(index), double=True))
-    assert payload.double
+    assert payload.layout.double
     assert payload.buckets == HdrBuckets(buckets.digits, 1, buckets.scale)
     _, found, counts = decode_rows([payload])
     assert payload.buckets.high(found).tolist() == buckets.high(index).tolist()
@@ -396,7 +402,7 @@ def test_fixed_words(word, opened):
         lambda body: squeezed(v0(body, 0x1C849308 | bits), 0x1C849309 | bits),
     ):
         payloads = [opened(text(kind(body))) for body in bodies]
-        assert {payload.word for payload in payloads} == {word}
+        assert {payload.layout.word for payload in payloads} == {word}
         assert at_once(payloads) == expected
 
 
@@ -406,11 +412,19 @@ def test_other_ways_to_write_version_2(cookie, opened):
     wholes = [raw, squeezed(raw), squeezed(raw, 0x1C849304)]
     for whole in wholes:
         payload = opened(text(whole))
-        assert (payload.double, payload.buckets.scale, pairs(payload)) == (False, 1.0, [(5, 2)])
+        assert (payload.layout.double, payload.buckets.scale, pairs(payload)) == (
+            False,
+            1.0,
+            [(5, 2)],
+        )
     for whole in wholes:
         for outer in (0x0C72124E, 0x0C72124F):
             payload = opened(text(doubled(whole, cookie=outer)))
-            assert (payload.double, payload.buckets.scale, pairs(payload)) == (True, 0.25, [(5, 2)])
+            assert (payload.layout.double, payload.buckets.scale, pairs(payload)) == (
+                True,
+                0.25,
+                [(5, 2)],
+            )
 
 
 def test_the_normalizing_offset_changes_nothing(opened):
@@ -452,7 +466,7 @@ def test_we_read_what_the_python_port_writes():
         for value in rng.lognormal(11, 2, 500).astype(int).tolist():
             theirs.record_value(value, int(rng.integers(1, 1 << 50)) if value % 7 == 0 else 1)
         payload = open_payload(theirs.encode())
-        assert (payload.highest, payload.layout.slots) == (HOUR, theirs.counts_len)
+        assert (payload.layout.highest, payload.layout.slots) == (HOUR, theirs.counts_len)
         _, index, counts = decode_rows([payload])
         found = [i for i in range(theirs.counts_len) if theirs.get_count_at_index(i)]
         assert index.tolist() == found
@@ -684,7 +698,7 @@ def test_changed_bytes_are_read_or_refused(golden, data):
     assert found == sorted(found)
     assert all(n > 0 for _, n in found)
     assert sum(n for _, n in found) <= TOP
-    if payload.word == 0:
+    if payload.layout.word == 0:
         assert found == scalar(payload.body)
 
 
@@ -758,7 +772,7 @@ def test_limits():
 @pytest.mark.slow
 def test_many_headers():
     texts = [encode(HdrBuckets(1), [3], [1], highest=1000 + i) for i in range(5000)]
-    assert [payload.highest for payload in open_payloads(texts)] == list(range(1000, 6000))
+    assert [payload.layout.highest for payload in open_payloads(texts)] == list(range(1000, 6000))
 
 
 def test_the_first_bad_one_of_many_is_named():

@@ -89,7 +89,7 @@ def test_we_read_what_the_reference_writes(written):
         )
         # A DoubleHistogram's own maximum reaches to the next bucket.
         assert theirs[2] == pytest.approx(
-            ours[2], rel=2.0 ** (1 - h.buckets.half_magnitude) if payload.double else CLOSE
+            ours[2], rel=2.0 ** (1 - h.buckets.half_magnitude) if payload.layout.double else CLOSE
         ), name
 
 
@@ -99,7 +99,11 @@ def test_the_reference_reads_what_we_write(reference, written):
         _, index, counts = decode_rows([payload])
         texts.append(
             encode(
-                payload.buckets, index, counts, double=payload.double, highest=payload.highest
+                payload.buckets,
+                index,
+                counts,
+                double=payload.layout.double,
+                highest=payload.layout.highest,
             ).decode()
         )
     read = [
