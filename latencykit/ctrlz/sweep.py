@@ -401,7 +401,7 @@ class _State:
         self.runs.append(replace(run, data=data, hiccup=hiccup))
         self.hiccups.append(late)
         self._judge()
-        _keep(self.generator, self.runs, self.slo, late)
+        _keep(self.generator, self.runs, self.slo)
         self.say(_line(self.runs[-1], self.curve, self.search.runs))
         time.sleep(min(_PAUSE, 0.1 * wall))
 
@@ -660,8 +660,7 @@ def _read(
     options: ReadOptions,
 ) -> Data:
     """Return the series of a run: the one asked for, the only one, or the one of all operations."""
-    files = [path for path in written_files(folder) if path.name != _HICCUPS]
-    output = read_output(files, words, format_in, options)
+    output = read_output(written_files(folder), words, format_in, options)
     if series is not None and series not in output:
         raise InvalidArgumentError(f"no series {series!r}; the output has {', '.join(output)}")
     chosen = [series] if series is not None else [n for n, d in output.items() if d.run.aggregate]
@@ -685,21 +684,12 @@ def _read(
 # ------------------------------------------------------------
 # The folder of a sweep.
 
-_HICCUPS = "hiccups.hlog"
 
-
-def _keep(generator: _Generator, runs: Sequence[SweepRun], slo: SLO, late: Floats) -> None:
-    """Write the list of runs, and the hiccups beside the last one."""
+def _keep(generator: _Generator, runs: Sequence[SweepRun], slo: SLO) -> None:
+    """Write the list of runs."""
     folder = generator.folder
     if folder is None:
         return
-    if late.size:
-        slots = np.arange(late.size, dtype=np.float64) * RESOLUTION
-        log = Samples(start=slots, duration=late).to_log("1s")
-        write(
-            log.with_run(measure="response", corrected="schedule", tool="latencykit hiccup"),
-            folder / runs[-1].name / _HICCUPS,
-        )
     record = {
         "schema_version": 1, "slo": str(slo), "command": list(generator.words),
         "reading": dict(generator.reading),

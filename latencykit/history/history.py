@@ -213,8 +213,6 @@ class History:
         branch: str | None = None,
         time: float | None = None,
         labels: Mapping[str, str] | None = None,
-        host: str | None = None,
-        measured: float | None = None,
     ) -> str:
         """Add a run, and return its file.
 
@@ -229,10 +227,6 @@ class History:
             else of the measurement.
         labels : mapping of str to str, optional
             Such as ``{"machine": "ci-4"}``. Runs with other labels are judged apart.
-        host : str, optional
-            By default this one.
-        measured : float, optional
-            Seconds since the epoch; by default what the data says, else now.
 
         Raises
         ------
@@ -248,14 +242,11 @@ class History:
                 commit, time = known.commit, known.time if time is None else time
             branch = known.branch if branch is None else branch
         starts = [run.start for run in (entry.run for entry in series.values()) if run.start]
-        clocked = measured is None and not starts
-        measured = measured or (max(starts) if starts else clock.time())
-        if time is None and clocked:  # a clock that was set back does not reorder runs
-            time = max(measured, self._store.latest() + 1)
+        measured = max(starts) if starts else clock.time()
         facts = {
             "time": float(measured if time is None else time), "measured": float(measured),
             "commit": commit or None, "branch": branch or None,
-            "host": (platform.node() if host is None else host) or None,
+            "host": platform.node() or None,
             "labels": dict(sorted((labels or {}).items())),
         }  # fmt: skip
         if not 0 <= facts["time"] < 1e11 or not 0 <= facts["measured"] < 1e11:  # type: ignore[operator]
@@ -386,7 +377,7 @@ class History:
     def _notes(
         self, earlier: Sequence[StoredRun], new: Mapping[str, StoredSeries], given: dict[str, str]
     ) -> list[str]:
-        """Facts that explain verdicts: renamed series, other labels, a clock set back."""
+        """Facts that explain verdicts: renamed series, other labels."""
         notes = []
         if earlier:
             gone = [name for name in earlier[-1].series if name not in new]
@@ -398,10 +389,6 @@ class History:
                 )
             elif gone:
                 notes.append(f"{', '.join(gone)}: in the history, but not in this run")
-            if earlier[-1].measured > clock.time() + 3600:
-                notes.append(
-                    f"{earlier[-1].name}: was measured in the future; was a clock set back?"
-                )
         elif self.runs:
             others = sorted({_label_text(run.labels) for run in self.runs})
             labels = _label_text(given)

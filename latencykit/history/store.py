@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import datetime as dt
 import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -66,13 +64,6 @@ class Store:
             for name in files
             if name.endswith(_SUFFIX) and not name.startswith(".")
         )
-
-    def latest(self) -> float:
-        """Return the time of the latest run, by the names of the files; 0 without one."""
-        for name in reversed(self.names()):
-            with contextlib.suppress(ValueError):
-                return dt.datetime.strptime(f"{name[:15]}+0000", "%Y%m%dT%H%M%S%z").timestamp()
-        return 0.0
 
     def added(self, name: str) -> float:
         """Return when a run was written, ns; 0 in a bucket."""

@@ -507,4 +507,3 @@ def test_a_live_server_with_set_service_times(run: Run, tmp_path: Path) -> None:
     assert (record["capacity"]["high"] or math.inf) > truth / 1.1
     assert status == 0
     assert all(row["hiccup"] is not None for row in record["rows"])
-    assert list(folder.glob("*/hiccups.hlog"))

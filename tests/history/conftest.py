@@ -31,7 +31,7 @@ def fill(
         time = (number + 1) * DAY
         history.add(
             {"checkout": run_of(number, factor)}, commit=f"{number:07x}", branch="main",
-            time=time, measured=time, **facts,
+            time=time, **facts,
         )  # type: ignore[arg-type]  # fmt: skip
 
 

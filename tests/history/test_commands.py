@@ -73,7 +73,7 @@ def test_confirm_runs_the_command_again(run: Run, store: Path, values: Any, tmp_
 def test_markdown_is_a_comment_of_one_screen(run: Run, tmp_path: Path) -> None:
     for number in range(12):
         series = {f"s{k}": lk.Summary({"mean": 100.0 + number % 2}) for k in range(40)}
-        lk.History(tmp_path / "many").add(series, time=number * 1e5, measured=number * 1e5)
+        lk.History(tmp_path / "many").add(series, time=number * 1e5)
     path = tmp_path / "now.json"
     write_json({f"s{k}": lk.Summary({"mean": 100.0}) for k in range(40)}, path)
     out = run("history", "check", path, "--store", tmp_path / "many", "--format", "markdown")[1]
@@ -114,7 +114,7 @@ def test_a_page_shows_no_markup_of_a_name(run: Run, tmp_path: Path) -> None:
     name = "</script><script>alert(1)</script>"
     for number in range(3):
         lk.History(tmp_path / "h").add(
-            {name: lk.Histogram.of([1, 2, 3])}, commit=name, time=1e5, measured=1e5 + number
+            {name: lk.Histogram.of([1, 2, 3])}, commit=name, time=1e5 + number
         )
     assert run("history", "show", "--store", tmp_path / "h", "-o", tmp_path / "p.html")[0] == 0
     assert "<script>alert" not in (tmp_path / "p.html").read_text()

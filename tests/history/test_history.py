@@ -6,7 +6,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
@@ -136,16 +135,6 @@ def test_a_history_is_a_table_of_runs_and_statistics(store: Path) -> None:
     assert p99 == [run.series["checkout"].value("p99") for run in history.runs]
 
 
-def test_a_clock_set_back_keeps_the_order(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("latencykit.history.history.origin", lambda: origin({}))
-    monkeypatch.setattr("latencykit.history.history._git", lambda *_: None)
-    monkeypatch.setattr(time, "time", lambda: DAY)  # years before the runs
-    lk.History(store).add({"checkout": run_of(50)})
-    runs = lk.History(store).runs
-    assert runs[-1].measured == DAY
-    assert runs[-1].time > runs[-2].time
-
-
 def test_a_renamed_series_is_pointed_out_and_can_be_named(store: Path) -> None:
     new = {"cart": run_of(901)}
     verdict = lk.History(store).judge(new)
@@ -164,7 +153,7 @@ def test_a_changed_unit_is_an_error(store: Path) -> None:
 def test_a_summary_is_judged_by_its_mean(tmp_path: Path) -> None:
     for number in range(12):
         mean = lk.Summary({"mean": 100.0 + number % 3}, unit="us")
-        lk.History(tmp_path).add({"bench": mean}, time=number * DAY, measured=number * DAY)
+        lk.History(tmp_path).add({"bench": mean}, time=number * DAY)
     row = lk.History(tmp_path).judge({"bench": lk.Summary({"mean": 101.0}, unit="us")}).rows[0]
     assert (row.statistic, row.unit, row.value, row.verdict) == ("mean", "ns", 101_000, "same")
 
@@ -245,7 +234,7 @@ def test_a_writer_that_is_killed_leaves_no_half_a_run(tmp_path: Path) -> None:
     code = (
         "import latencykit as lk, sys, itertools\n"
         "for n in itertools.count():\n"
-        "    lk.History(sys.argv[1]).add(lk.Histogram.of([n + 1, n + 2]), time=n, measured=n,"
+        "    lk.History(sys.argv[1]).add(lk.Histogram.of([n + 1, n + 2]), time=n,"
         " commit='a', branch='b')\n"
         "    print(n, flush=True)\n"
     )
