@@ -235,31 +235,44 @@ def draw_curve(
     doubts: Sequence[Doubt] = (),
     *,
     crowded: bool = False,
+    across: bool = False,
+    least: float = 0.0,
 ) -> list[Line2D]:
-    """Draw a curve in pieces and its end at 100 %; return its lines, the main first."""
+    """Draw a curve in pieces and its end at 100 %; return its lines, the main first.
+
+    `across`, against the shares above each value, of at least `least`.
+    """
     look: dict[str, Any] = {
         "linewidth": 1.8,
         "solid_joinstyle": "miter",
         "dash_capstyle": "butt",
         "zorder": 3,
     } | style
+
+    def placed(at: ArrayLike, value: ArrayLike) -> tuple[Floats, Floats]:
+        at, value = np.asarray(at, np.float64), np.maximum(value, zero)
+        return (value, np.maximum(1.0 - at / 100.0, least)) if across else (at, value)
+
     lines: list[Line2D] = []
     for start, end, kind in pieces(curve, look, doubts):
         at, value = cut(curve, start, end)
         if at.size:
             named = kind if not lines else kind | {"label": "_nolegend_"}
-            named = marked(named, value)
-            lines += ax.plot(at, np.maximum(value, zero), drawstyle="steps-pre", **named)
-    lines += spread(ax, curve, look, zero, crowded=crowded)
-    mark = {"linestyle": "none", "color": look["color"], "clip_on": False, "markersize": 4.0}
-    mark |= {"zorder": 4, "label": "_nolegend_"}
-    if curve.bound is not None:
-        last, edge = float(curve.percentile[-1]), max(float(curve.value[-1]), zero)
+            # The share above one value applies to every value up to the next.
+            step = "steps-post" if across else "steps-pre"
+            lines += ax.plot(*placed(at, value), drawstyle=step, **marked(named, value))
+    lines += spread(ax, curve, look, zero, across=across, least=least, crowded=crowded)
+    mark = {"linestyle": "none", "color": look["color"], "clip_on": False, "zorder": 4}
+    mark |= {"label": "_nolegend_", "markersize": 6.0 if across else 4.0}
+    last, edge = float(curve.percentile[-1]), float(curve.value[-1])
+    if curve.bound is not None and across:
+        ax.plot(*placed([last], [curve.top]), marker=">", **mark)
+    elif curve.bound is not None:
         faint = kind | {"label": "_nolegend_"}
-        lines += ax.plot([last, last, 100.0], [edge, curve.top, curve.top], **faint)
+        lines += ax.plot(*placed([last, last, 100.0], [edge, curve.top, curve.top]), **faint)
         ax.plot([100.0], [curve.top], marker="^", **mark)
     elif curve.top_known:
-        ax.plot([100.0], [max(curve.top, zero)], marker="o", **mark)
+        ax.plot(*placed([100.0], [curve.top]), marker="v" if across else "o", **mark)
     return lines
 
 

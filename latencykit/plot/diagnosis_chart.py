@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from latencykit._text import format_items, plain
+from latencykit.core.quantiles import Doubt
 from latencykit.core.summary import Summary
 from latencykit.errors import require
 from latencykit.plot.curves import curve_of, grid_of, nines_of, place_of
@@ -131,7 +132,7 @@ def _draw_curves(ax: Axes, result: Diagnosis, options: dict[str, Any]) -> None:
         stalled = float(stalls.duration.sum()) if len(stalls) else result.longest
         share = min(1.0, stalled / duration) if duration else 1.0
         events = format_items(max(1, len(stalls)), "stall")
-        dashed = {"corrected": (100.0 - 100.0 * share, events)}
+        dashed = {"corrected": (Doubt(100.0 - 100.0 * share, 100.0, events),)}
     elif result.verdict == "omits":
         options = {"color": RED} | options
     percentiles(series, ax=ax, dashed_from=dashed, **options)

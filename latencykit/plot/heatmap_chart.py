@@ -170,12 +170,11 @@ def heatmap(
     ax: Axes | None = None,
     unit: str | None = None,
     slo: Limits | None = None,
-    share: bool = True,
     title: str | None = None,
     subtitle: str | None = None,
     **image_kwargs: object,
 ) -> Axes:
-    """Draw the number of requests by time and latency.
+    """Draw the share of each interval's requests by latency.
 
     Parameters
     ----------
@@ -188,8 +187,6 @@ def heatmap(
         Unit of all ticks; by default a suitable one for each tick.
     slo : optional
         As in `percentiles`; the highest limit is drawn as a line.
-    share : bool, default True
-        Colour by the share of the interval's requests; else by their number.
     title, subtitle : str, optional
         By default what was measured, and the conditions. Empty for none.
     **image_kwargs
@@ -218,9 +215,8 @@ def heatmap(
     ax = current_axes(ax)
     label, log = _total(data)
     cells = grid(log)
-    total, shown = np.nansum(cells.counts, axis=0), cells.counts
-    if share:
-        shown = np.divide(shown, total, out=np.zeros_like(shown), where=total > 0)
+    total = np.nansum(cells.counts, axis=0)
+    shown = np.divide(cells.counts, total, out=np.zeros_like(cells.counts), where=total > 0)
     _scale(ax, cells, log.unit, unit)
     known = shown[np.isfinite(shown) & (shown > 0)]
     low, high = (float(known.min()), float(known.max())) if known.size else (0.1, 1.0)
@@ -236,10 +232,7 @@ def heatmap(
     for start, end in cells.times[edges.reshape(-1, 2)].tolist():
         ax.axvspan(start, end, color=GAP, linewidth=0, zorder=0.5)
     _draw_maximum(ax, cells, log.unit)
-    if share:
-        colour_bar(ax, image, "share of the interval's requests", share_text)
-    else:
-        colour_bar(ax, image, "requests", lambda value, _: f"{value:,.4g}")
+    colour_bar(ax, image, "share of the interval's requests", share_text)
     slo_line(ax, slo, log.unit)
     tidy(ax, f"time from the start{clock(log.start)}")
     ax.grid(visible=False)

@@ -13,21 +13,17 @@ from matplotlib.ticker import FixedLocator, NullLocator
 
 from latencykit._text import plain
 from latencykit.core import is_summary
-from latencykit.core.quantiles import Doubt
 from latencykit.plot.axes import fit_values, share_text
 from latencykit.plot.curves import (
     band,
     band_ends,
     curve_of,
-    cut,
     draw_curve,
     end_words,
     grid_of,
     nines_of,
-    pieces,
     place_of,
     shaded,
-    spread,
     two_stories,
 )
 from latencykit.plot.label_layout import LineLabels, head, name_curves
@@ -52,7 +48,6 @@ from latencykit.plot.style import (
     INK,
     MARKERS,
     current_axes,
-    marked,
     series_styles,
     size_in_points,
     tidy,
@@ -66,9 +61,10 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
     from latencykit._typing import Floats
+    from latencykit.core.quantiles import Doubt
     from latencykit.core.summary import Summary
     from latencykit.plot.curves import Curve
-    from latencykit.plot.series import Dashed, Drawable, Limits
+    from latencykit.plot.series import Drawable, Limits
     from latencykit.plot.style import Look
 
 
@@ -82,7 +78,7 @@ def percentiles(
     nines: float | None = None,
     log: bool = True,
     runs: bool = False,
-    dashed_from: Dashed | Mapping[str, Dashed] | None = None,
+    dashed_from: Mapping[str, Sequence[Doubt]] | None = None,
     legend: bool = True,
     title: str | None = None,
     subtitle: str | None = None,
@@ -109,9 +105,9 @@ def percentiles(
         Logarithmic values.
     runs : bool, default False
         The series are runs of one thing: thin lines, their median and their range.
-    dashed_from : float, (float, str), or mapping of label to such, optional
-        Percentile from which a curve is based on a few events, and what these are ("1 stall");
-        dashed from there. By default as logs and samples report it; an empty mapping for none.
+    dashed_from : mapping of label to sequence of Doubt, optional
+        Percentiles at which a curve is dashed, based on a few events, and what these are
+        ("1 stall"). By default as logs and samples report it; an empty mapping for none.
     legend : bool, default True
         Name the series.
     title, subtitle : str, optional
@@ -148,7 +144,9 @@ def percentiles(
         label: (counted | summaries)[label] for label in series if label in counted | summaries
     }
     curves = {label: curve_of(part) for label, part in counted.items()}
-    doubts = _doubts_of(dashed_from, measured, counted, runs=runs)
+    doubts: Mapping[str, Sequence[Doubt]] = {} if dashed_from is None else dashed_from
+    if dashed_from is None and not runs:
+        doubts = doubts_from({label: measured[label] for label in counted}, counted)
     pairs = slo_pairs(slo)
     reported = [p for part in summaries.values() for p in part.reported_percentiles if p < 100]
     for part in counted.values():
@@ -226,26 +224,6 @@ def percentiles(
     return ax
 
 
-def _doubts_of(
-    dashed_from: object,
-    measured: Mapping[str, object],
-    counted: Mapping[str, object],
-    *,
-    runs: bool,
-) -> dict[str, Sequence[Doubt]]:
-    """Return label → ranges of percentiles that are uncertain, and why."""
-    if dashed_from is None:
-        nonempty = {label: part for label, part in measured.items() if label in counted}
-        return {} if runs else dict(doubts_from(nonempty, counted))
-    doubts: dict[str, Sequence[Doubt]] = {}
-    for label in counted:
-        start = dashed_from.get(label) if hasattr(dashed_from, "get") else dashed_from
-        if start is not None:
-            at, events = start if isinstance(start, tuple) else (start, "a few events")
-            doubts[label] = (Doubt(float(at), 100.0, events),)
-    return doubts
-
-
 def _known_values(summary: Summary) -> Floats:
     stats = (summary.stats[name] for name in ("mean", "max") if name in summary.stats)
     return np.array([*summary.reported_percentiles.values(), *stats])
@@ -260,13 +238,7 @@ def _draw_runs(
         draw_curve(ax, curve, thin, zero, crowded=True)
     grid = grid_of(100.0, nines, 500)
     values = np.maximum(np.array([curve.at(grid) for curve in curves.values()]), zero)
-    fill: Look = {
-        "step": "pre",
-        "color": GREY,
-        "alpha": 0.22,
-        "linewidth": 0,
-        "zorder": 1,
-    }
+    fill: Look = {"step": "pre", "color": GREY, "alpha": 0.22, "linewidth": 0, "zorder": 1}
     ax.fill_between(grid, values.min(0), values.max(0), **fill)
     look: dict[str, Any] = {
         "color": INK,
@@ -397,8 +369,10 @@ def ccdf(
     for label, style in series_styles(series).items():
         look: dict[str, Any] = {"linewidth": 1.4 if crowded else 1.8}
         look |= {"label": plain(label) or "_nolegend_"} | style | line_kwargs
-        own = doubts.get(label, ())
-        lines[label] = _draw_shares(ax, curves[label], look, zero, least, own, crowded=crowded)
+        lines[label] = draw_curve(
+            ax, curves[label], look, zero, doubts.get(label, ()),
+            crowded=crowded, across=True, least=least,
+        )  # fmt: skip
         if confidence is not None and hasattr(series[label], "percentile_rows"):
             evidence = evidence_of(measured[label], series[label])
             ends = band_ends(evidence, curves[label], confidence, 12)
@@ -417,32 +391,3 @@ def ccdf(
     notes = (empty, dashes_note(doubts), "dotted: the sample is too small", shaded(curves))
     head(ax, chart_title(series), joined(series, *notes), title, subtitle)
     return ax
-
-
-def _draw_shares(
-    ax: Axes,
-    curve: Curve,
-    look: dict[str, Any],
-    zero: float,
-    least: float,
-    doubts: Sequence[Doubt],
-    *,
-    crowded: bool,
-) -> list[Line2D]:
-    """Draw a curve in pieces, as `draw_curve` does, and a mark at the maximum."""
-    lines: list[Line2D] = []
-    for start, end, kind in pieces(curve, look, doubts):
-        at, value = cut(curve, start, end)
-        if at.size:
-            x, share = np.maximum(value, zero), np.maximum(1.0 - at / 100.0, least)
-            style = marked(kind if not lines else kind | {"label": "_nolegend_"}, value)
-            # The share above one value applies to every value up to the next.
-            lines += ax.plot(x, share, drawstyle="steps-post", zorder=3, **style)
-    lines += spread(ax, curve, look, zero, across=True, least=least, crowded=crowded)
-    mark = {"color": look["color"], "markersize": 6, "clip_on": False, "linestyle": "none"}
-    if curve.bound is None and curve.top_known:
-        ax.plot([max(curve.top, zero)], [least], marker="v", zorder=4, **mark)
-    elif curve.bound is not None:
-        last = max(1.0 - float(curve.percentile[-1]) / 100.0, least)
-        ax.plot([curve.top], [last], marker=">", zorder=4, **mark)
-    return lines

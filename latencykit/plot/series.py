@@ -45,7 +45,6 @@ Drawable: TypeAlias = (
     "FilePath | Data | Distribution | Mapping[str, FilePath | Data | Distribution]"
 )
 Runs: TypeAlias = "Data | Sequence[Data] | Mapping[str, Data]"
-Dashed: TypeAlias = "float | tuple[float, str]"
 Limits: TypeAlias = "SLO | str | Sequence[tuple[float, float]]"
 StallRows: TypeAlias = "pd.DataFrame | Iterable[tuple[float, float, float | None]]"
 
