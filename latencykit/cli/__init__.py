@@ -163,9 +163,6 @@ class Tasks(click.Group):
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         module = importlib.import_module(f"latencykit.cli.{cmd_name.replace('-', '_')}")
         command: click.Command = module.command
-        if command.help is None:  # the interpreter drops docstrings (-OO)
-            entries = {entry[0]: entry for commands in TASKS.values() for entry in commands}
-            command.help = "\n\n".join(entries[cmd_name])
         if not any("-q" in param.opts for param in command.params):
             command.params.append(_quiet_option())
         # Matplotlib would report where it keeps its cache, with -q, too.

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -26,14 +26,12 @@ from latencykit.core.quantiles import (
 from latencykit.errors import InputTooLargeError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
     from latencykit._typing import AnyArray, Floats, Ints
     from latencykit.core.buckets import Buckets, Counts
-
-T = TypeVar("T")
 
 _DENSE = 32 << 20  # bytes of totals of several layouts; further layouts are kept entry by entry
 _ASIDE = 1 << 22  # entries of further layouts that wait to be added up
@@ -151,22 +149,14 @@ def narrowed(values: Ints) -> AnyArray:
 
 
 class Part(Protocol):
-    """Where the intervals of a log come from: a file, memory, or another log seen differently."""
+    """Where the intervals of a log come from: a file, memory, or another log seen differently.
+
+    Of a part that has ``threads(rows)``, how many threads pay for some rows, blocks come from
+    ``iter_blocks_parallel(rows, work, threads)``: what `work` returns, in a thread, for some.
+    """
 
     def blocks(self, rows: Ints) -> Iterator[Block]:
         """Yield the given rows (ascending), each once, in any grouping, empty ones or not."""
-
-
-class ThreadedPart(Part, Protocol):
-    """A part whose blocks threads can make, and work on."""
-
-    def threads(self, rows: Ints) -> int:
-        """Return how many threads pay for some rows."""
-
-    def iter_blocks_parallel(
-        self, rows: Ints, work: Callable[[list[Block]], list[T]], threads: int
-    ) -> Iterator[T]:
-        """Yield what `work` in a thread returns for some of the blocks that `blocks` yields."""
 
 
 class MemoryPart:

@@ -17,10 +17,8 @@ import numpy as np
 from latencykit._arrays import Value, equal, read_only
 from latencykit._records import record
 from latencykit._text import did_you_mean, option
-from latencykit.core import log_cache
 from latencykit.core.blocks import (
     Block,
-    MemoryPart,
     SeriesFold,
     TagPart,
     TotalsFold,
@@ -83,8 +81,6 @@ _AT_ONCE = 64  # intervals that are decoded at a time
 _TURN = 8192  # intervals of a log of several parts that are summed at a time
 _ENTRIES = 1 << 15  # buckets of slots that are handed on together
 _LONG_LOG_BINS = 2048  # of the table of tails, of a log of more than 4 · `MOST_BINS` intervals
-_FEW_ROWS = 256  # of a part, beside which what every pass does once for each part counts
-_TOGETHER = 512 << 10  # bytes of short parts that are decoded together
 _TAGS_APART = 16  # of more tags, whose sums would all grow at once, windows are not kept apart
 _OVERLAP = 1.1  # times the time that intervals cover: more, and they lie side by side
 _LEAST_ROWS = 64  # a pass over no more intervals than these, of more, is not kept
@@ -446,7 +442,7 @@ class HistogramLog(HistogramBacked, Value):
                     block.numbered(mine[np.searchsorted(wanted, block.rows)]) for block in blocks
                 ]
 
-            threaded: Any = part  # see `ThreadedPart`
+            threaded: Any = part  # see `Part`
             threads = threaded.threads(wanted) if hasattr(part, "threads") else 1
             if threads > 1:
                 yield from threaded.iter_blocks_parallel(wanted, numbered, threads)
@@ -792,7 +788,7 @@ def merge_logs(logs: Sequence[HistogramLog], align: str = "absolute") -> Histogr
         codes.append(np.array([code_of[name] for name in log._tag_names], np.int64)[log._tag_code])
     start = np.concatenate(starts)
     order = np.argsort(start, kind="stable")
-    parts, where = _few_parts(parts, np.concatenate(part_of)[order], np.concatenate(row_of)[order])
+    where = np.concatenate(part_of)[order], np.concatenate(row_of)[order]
     return HistogramLog(
         start[order],
         np.concatenate([log.lengths for log in logs])[order],
@@ -803,43 +799,6 @@ def merge_logs(logs: Sequence[HistogramLog], align: str = "absolute") -> Histogr
         unit=logs[0].unit,
         run=run.replace(start=origin if by_clock else None, tags=()),
     )
-
-
-def _few_parts(
-    parts: list[Part], part_of: Ints, row_of: Ints
-) -> tuple[list[Part], tuple[Ints, Ints]]:
-    """Put short parts in memory together, in order: each costs a pass as much as a long one."""
-    # Of a tag's part, or one in another unit, payloads may not have been decoded before: an error
-    # would name a wrong line.
-    sound = [
-        getattr(part, "in_memory", False) and not isinstance(part, TagPart | LogPart)
-        for part in parts
-    ]
-    rows = np.bincount(part_of, minlength=len(parts))
-    short = sound & (rows < _FEW_ROWS)
-    if np.count_nonzero(short) < 2:
-        return parts, (part_of, row_of)
-    of_layout: dict[tuple[type[Block], Buckets], list[Block]] = {}
-    order, size = np.argsort(part_of, kind="stable"), 0
-    for number, mine in enumerate(np.split(order, np.cumsum(rows)[:-1])):
-        if short[number]:
-            mine = mine[np.argsort(row_of[mine], kind="stable")]
-            for block in parts[number].blocks(row_of[mine]):
-                own = block.numbered(mine[np.searchsorted(row_of[mine], block.rows)])
-                of_layout.setdefault((type(own), own.buckets), []).append(own)
-                size += own.nbytes
-        if size > log_cache.BUDGET:  # they would be in memory twice
-            return parts, (part_of, row_of)
-    joined: list[Block] = []
-    for first, *more in of_layout.values():
-        block = first.joined(more).kept()
-        block = block.take(np.argsort(block.rows, kind="stable"))
-        step = max(1, block.rows.size * _TOGETHER // block.nbytes)
-        joined += [block.part(k, k + step) for k in range(0, block.rows.size, step)]
-    others = [part for part, is_short in zip(parts, short, strict=True) if not is_short]
-    moved = short[part_of]
-    part = np.where(short, 0, np.cumsum(~short))[part_of]
-    return [MemoryPart(joined), *others], (part, np.where(moved, np.arange(moved.size), row_of))
 
 
 class LogPart:

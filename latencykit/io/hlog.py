@@ -404,7 +404,7 @@ class HlogPart:
                 yield from self._opened(span)
 
     def threads(self, rows: Ints) -> int:
-        """See `ThreadedPart`."""
+        """See `latencykit.core.blocks.Part`."""
         if self._kept is not None or kernel.in_use() == "numpy":  # which lets one run at a time
             return 1
         sizes = np.frombuffer(self._size, np.int32)
@@ -413,7 +413,7 @@ class HlogPart:
     def iter_blocks_parallel(
         self, rows: Ints, work: Callable[[list[Block]], list[T]], threads: int
     ) -> Iterator[T]:
-        """See `ThreadedPart`."""
+        """See `latencykit.core.blocks.Part`."""
 
         def opened(span: _Span) -> tuple[list[T], _Span]:
             return work(list(self._opened(span))), span

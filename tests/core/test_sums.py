@@ -11,11 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import latencykit as lk
-from latencykit.core import blocks, histogram_log, log_cache
+from latencykit.core import blocks
 from latencykit.core.blocks import Block, MemoryPart, TotalsFold
 from latencykit.core.buckets import HdrBuckets, add_up, cells_of, coarser, grid_of
 from latencykit.core.histogram import Histogram, merge_histograms
-from latencykit.core.histogram_log import HistogramLog, interval_series, merge_logs, scan, shifted
+from latencykit.core.histogram_log import (
+    HistogramLog,
+    interval_series,
+    scan,
+)
 from latencykit.core.run import Run, reporting
 from latencykit.errors import InputTooLargeError, InvalidArgumentError
 from latencykit.io.hgrm import hgrm_lines
@@ -340,35 +344,6 @@ def test_a_common_layout_has_the_finest_steps_and_the_fewest_digits():
     layout, index, counts = add_up([(one, np.array([0]), np.array([n])) for one, n in zeros])
     assert (index.tolist(), counts.tolist()) == ([0], [5])
     assert layout.digits == 3
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_short_logs_are_merged_as_long_ones_are(monkeypatch, seed):
-    """Short parts are put together, with those of other layouts, other units and long parts apart."""
-    rng = np.random.default_rng(seed)
-    logs = []
-    for size in [*rng.integers(1, 9, 12), 40]:
-        layouts = [HdrBuckets(3), HdrBuckets(2, 1, 2.0)][: 1 + rng.integers(2)]
-        rows = []
-        for _ in range(size):
-            layout = layouts[rng.integers(len(layouts))]
-            index, counts = np.unique(rng.integers(1024, 6000, 9), return_counts=True)
-            rows.append((layout, index, counts))
-        log = log_of(rows).to_unit("us" if rng.random() < 0.2 else "ns").to_unit("ns")
-        logs.append(shifted(log, float(rng.integers(0, 20)))[rng.permutation(size)])
-    monkeypatch.setattr(histogram_log, "_FEW_ROWS", 12)
-    monkeypatch.setattr(histogram_log, "_TOGETHER", 500)
-    together = merge_logs(logs)
-    assert len(together._parts) < len(logs)
-    with monkeypatch.context() as patched:
-        patched.setattr(log_cache, "BUDGET", 0)  # they would take too much memory
-        assert len(merge_logs(logs)._parts) == len(logs)
-    monkeypatch.setattr(histogram_log, "_FEW_ROWS", 0)
-    apart = merge_logs(logs)
-    assert list(together) == list(apart)
-    assert together.histogram() == apart.histogram()
-    assert together.between(3, 9) == apart.between(3, 9)
-    assert together.resample("5s").histogram() == apart.resample("5s").histogram()
 
 
 def test_counts_that_wrap_to_a_number_are_refused():
