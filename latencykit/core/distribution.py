@@ -102,16 +102,6 @@ class Distribution(Percentiles, Value):
         high = np.where(open_above, math.inf, values)
         return (low, high) if p.ndim else (float(low), float(high))
 
-    @overload
-    def at_least(self, percentile: float) -> bool: ...
-    @overload
-    def at_least(self, percentile: Sequence[float] | Floats) -> NDArray[np.bool_]: ...
-    def at_least(self, percentile: ArrayLike) -> bool | NDArray[np.bool_]:
-        """Return whether the value of each percentile is only a lower bound."""
-        values = np.asarray(self.percentile(np.asarray(percentile, np.float64)))
-        open_above = values >= self.censored_at
-        return bool(open_above) if open_above.ndim == 0 else open_above
-
     def share_above(self, value: float | str) -> float:
         """Return the probability (0..1) of a value above `value` (in `unit`, or ``"5ms"``)."""
         limit = in_unit(value, self.unit)
@@ -149,7 +139,8 @@ class Distribution(Percentiles, Value):
         import pandas as pd
 
         p = np.atleast_1d(np.asarray(percentiles, np.float64))
-        columns = {"value": self.percentile(p), "at_least": self.at_least(p)}
+        values = self.percentile(p)
+        columns = {"value": values, "at_least": values >= self.censored_at}
         return pd.DataFrame(columns, index=pd.Index(p, name="percentile"))
 
     @property

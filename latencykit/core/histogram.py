@@ -715,9 +715,6 @@ class Histogram(Evidenced, Value):
 # Sums of histograms: equal layouts add their counts, unlike ones use the finest steps of all.
 
 
-_DENSE = 1 << 16  # buckets up to which sums are added up in one array of all of them
-
-
 def merge_histograms(parts: Sequence[Histogram]) -> Histogram:
     """Return the sum of histograms; unlike HDR layouts use the finest steps and fewest digits.
 
@@ -741,15 +738,6 @@ def merge_histograms(parts: Sequence[Histogram]) -> Histogram:
 
 def _sum_of_counts(parts: Sequence[Histogram]) -> tuple[Ints, Ints]:
     """Indices and counts of histograms of one layout, added up."""
-    width = 1 + max(int(part.index.max(initial=-1)) for part in parts)
-    least = min(int(part.index.min(initial=0)) for part in parts)
-    if least >= 0 and width <= _DENSE:
-        total, named = np.zeros(width, np.int64), np.zeros(width, np.bool_)
-        for part in parts:
-            np.add.at(total, part.index, part.counts)
-            named[part.index] = True
-        index = named.nonzero()[0]
-        return index, total[index]
     index = distinct(np.concatenate([part.index for part in parts]))
     counts = np.zeros(index.size, np.int64)
     for part in parts:

@@ -70,34 +70,28 @@ class DiagnosedSeries:
     @property
     def too_large(self) -> bool:
         """The passes that a diagnosis takes over the log would take minutes."""
-        return _too_large(self.series)
+        slots, data, counted = self.series.slots, self.series.data, self.series.counted
+        if not (slots and isinstance(data, HistogramLog) and isinstance(counted, Histogram)):
+            return False
+        # As if no interval of a time bin shared buckets with another.
+        return min(slots.decoded * len(data) / slots.start.size, counted.count) > _COUNTS
 
 
 def diagnose_series(series: Sequence[PageSeries], how: dict[str, Any]) -> list[DiagnosedSeries]:
     """Diagnose every measured series; `how` are the other arguments of `lk.diagnose`."""
     diagnosed = []
     for entry in series:
-        diagnosis, counted = None, entry.counted
+        counted, one = entry.counted, DiagnosedSeries(entry, None)
         if not (
             isinstance(entry.data, Distribution)
             or isinstance(counted, Distribution)
             or counted.unit == "none"
             or not counted.count
-            or _too_large(entry)
+            or one.too_large
         ):
-            diagnosis = diagnose(entry.data, **how)
-        diagnosed.append(DiagnosedSeries(entry, diagnosis))
+            one = DiagnosedSeries(entry, diagnose(entry.data, **how))
+        diagnosed.append(one)
     return diagnosed
-
-
-def _too_large(series: PageSeries) -> bool:
-    """Return True if the passes that a diagnosis takes over the log would take minutes."""
-    data, counted = series.data, series.counted
-    if not (series.slots and isinstance(data, HistogramLog) and isinstance(counted, Histogram)):
-        return False
-    # As if no interval of a time bin shared buckets with another.
-    most = series.slots.decoded * len(data) / series.slots.start.size
-    return min(most, counted.count) > _COUNTS
 
 
 def corrected_series(diagnosed: Sequence[DiagnosedSeries]) -> list[PageSeries]:
