@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from operator import itemgetter
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -379,17 +379,6 @@ class _Later:
             seen = "the file has changed since its latencies were read"
             raise source.corrupt(None, seen, "the same rows", "read it again")
         return {name: data.columns.cells(name) for name in data.columns}
-
-    def __getstate__(self) -> dict[str, object]:
-        if self._path == "-":
-            raise TypeError("standard input cannot be read again")
-        named = registry.named_format(self._format.name)
-        return vars(self) | {
-            "_source": None,
-            "_shared": {},
-            "_path": str(Path(self._path).absolute()) if Path(self._path).exists() else self._path,
-            "_format": self._format.name if named is self._format else self._format,
-        }
 
 
 def _in_stated_unit(data: Data, unit: str) -> Data:

@@ -299,16 +299,6 @@ def test_columns_of_a_table_are_read_when_they_are_used(tmp_path: Path, suffix: 
     assert s.where(host="b", status=200) == again.where(status=200, host="b")
 
 
-def test_a_file_that_changed_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "calls.csv"
-    path.write_text("start_s,latency_ms,host\n0,1,a\n1,2,b\n")
-    s = lk.read(path)
-    assert isinstance(s, lk.Samples)
-    path.write_text("start_s,latency_ms,host\n0,1,a\n1,3,b\n2,3,b\n")
-    with pytest.raises(lk.CorruptInputError, match="changed"):
-        s.columns["host"]
-
-
 def test_columns_survive_selections_and_logs() -> None:
     s = lk.Samples(
         start=[0, 1, 2, 3], duration=[4, 5, 6, 7], unit="s", tag=["x", "x", "y", "y"],

@@ -53,12 +53,15 @@ def test_numbers_take_the_unit_and_whole_ones_stay_exact():
     samples = Samples.from_frame(frame, duration="t", unit="us")
     assert samples.duration.tolist() == [1_795_219_788_779_885_000, 1_795_219_788_779_886_000]
     assert samples.run.unit == "us"
-    floats = Samples.from_frame(frame, duration="ms", unit="ms")
-    assert floats.duration.tolist() == [1500, 2_000_000]
+    found = Samples.from_frame(frame, duration="ms", unit="ms")
+    assert found.duration.tolist() == [1500, 2_000_000]
     nullable = frame.astype({"t": "Int64", "ms": "Float64"})
-    assert Samples.from_frame(nullable, duration="ms", start="t", unit="ms").start[0] > 0
-    run = Run(tool="x", unit="none")
-    assert Samples.from_frame(frame, duration="ms", unit="none", run=run).run.tool == "x"
+    found = Samples.from_frame(nullable, duration="ms", start="t", unit="us")
+    assert found.start.tolist() == samples.duration.tolist()
+    with pytest.raises(InvalidArgumentError, match="is their unit correct"):
+        Samples.from_frame(frame, duration="t", unit="ms")
+    found = Samples.from_frame(frame, duration="ms", unit="none", run=Run(tool="x", unit="none"))
+    assert found.run.tool == "x"
 
 
 def test_words_are_taken_as_they_come():

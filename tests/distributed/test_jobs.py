@@ -102,7 +102,7 @@ def test_only_what_another_process_cannot_read_travels_in_memory(make_log, tmp_p
 def test_a_sum_is_counted_once(monkeypatch):
     log = read(RAW)
     whole = log.histogram()
-    monkeypatch.setattr(type(log), "_pass", None)
+    monkeypatch.setattr(type(log), "_blocks", None)
     assert log.histogram() is whole
 
 

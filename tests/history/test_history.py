@@ -81,7 +81,7 @@ def test_many_statistics_are_one_family(tmp_path: Path) -> None:
     """One series of many deviates by chance in what would be an alarm of a gate on it alone."""
     alone, many = tmp_path / "alone", tmp_path / "many"
     for number in range(20):
-        facts = {"time": number * DAY, "measured": number * DAY, "commit": "a", "branch": "b"}
+        facts = {"time": number * DAY, "commit": "a", "branch": "b"}
         lk.History(alone).add({"s0": run_of(number)}, **facts)  # type: ignore[arg-type]
         series = {f"s{k}": run_of(number) for k in range(40)}
         lk.History(many).add(series, **facts)  # type: ignore[arg-type]
@@ -97,10 +97,10 @@ def test_a_short_run_decides_nothing_by_its_own_noise(store: Path) -> None:
 
 
 def test_two_writers_keep_both_runs_and_the_same_run_once(tmp_path: Path) -> None:
-    facts = {"time": DAY, "measured": DAY, "commit": "abc", "branch": "main"}
+    runs = [run_of(seed).with_run(start=DAY) for seed in range(4)]
 
-    def add(seed: int) -> str:
-        return lk.History(tmp_path).add(run_of(seed % 4), **facts)  # type: ignore[arg-type]
+    def add(number: int) -> str:
+        return lk.History(tmp_path).add(runs[number % 4], commit="abc", branch="main", time=DAY)
 
     with ThreadPoolExecutor(8) as pool:
         places = list(pool.map(add, range(64)))

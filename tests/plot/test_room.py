@@ -102,7 +102,7 @@ def test_texts_are_tidy_at_every_size(name, size, raw, pair, twelve, twelve_logs
     cases = {
         "percentiles": [(raw, {}), (pair, limits), (twelve, {}), (pair, {"log": False})],
         "timeline": [(raw, {}), (few, {}), (twelve_logs, {})],
-        "heatmap": [(raw, {"share": True}), (raw, {"share": False})],
+        "heatmap": [(raw, {})],
         "dashboard": [(raw, {}), (raw.histogram(), {}), (few, {}), (twelve_logs, {}), (twelve, {})],
     }
     least = {"dashboard": (800, 640), "density": (800, 450)}.get(name, (0, 0))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import shutil
 import sys
@@ -156,14 +155,14 @@ def test_few_reports_are_rendered_at_once(tmp_path: Path, monkeypatch: pytest.Mo
 
     now, most = [0], [0]
 
-    async def render(_path: Path, target: Path) -> None:
+    async def rendered(_path: Path, _target: Path) -> bytes:
         now[0] += 1
         most[0] = max(most[0], now[0])
         await asyncio.sleep(0.01)
-        target.write_text(json.dumps(now))
         now[0] -= 1
+        return b""
 
-    monkeypatch.setattr(server, "_render", render)
+    monkeypatch.setattr(server, "_rendered", rendered)
     paths = [tmp_path / f"{number}.hlog" for number in range(12)]
     for path in paths:
         path.touch()

@@ -7,7 +7,6 @@ import pytest
 
 import latencykit as lk
 from latencykit._text import script_json
-from latencykit.core.blocks import MemoryPart, block_of_rows
 from latencykit.core.buckets import HdrBuckets
 from latencykit.views.page_data import page_bins, started
 from tests.conftest import log_of_values
