@@ -3,7 +3,7 @@
 A text consists of these lines, and others::
 
     row        label {statistic} {aside}, or names on one line and their values on the next
-    statistic  name [unit] [":" "=" "|" "in" "<=" "..."] value [unit], or value unit name
+    statistic  name [unit] [":" "=" "|" "in" "is" "<=" "..."] value [unit], or value unit name
     name       p99 p(99) p99_9 p999 99% 99.9'th, mean avg median min max fastest worst …
     count      [failed …] requests|samples|errors|… [":" …] number, or number requests
     heading    any other line, if it has no count
@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 from latencykit.core.run import Run
 from latencykit.io.build import (
     STATISTIC_WORDS,
+    nanoseconds,
     of_all_requests,
     percentile_named,
     unanswered,
@@ -51,7 +52,7 @@ _STATISTIC = re.compile(
     + r"(?P<further>(?:[ _-]?(?:percentile|latency|response|time|duration|per|request|%?ile)s?"
     r"(?![a-z0-9]))*)"
     rf"(?:[ _]*[(\[]?(?P<hint>{_UNIT})(?![a-z0-9])[)\]]?)?"
-    r"[\"'`]?\s*+(?:(?:[:=|│]|<=|≤|in\b)\s*+)?(?:\.{2,}+\s*+(?:[:=]\s*+)?)?[\"']?"
+    r"[\"'`]?\s*+(?:(?:[:=|│]|<=|≤|i[ns]\b)\s*+)?(?:\.{2,}+\s*+(?:[:=]\s*+)?)?[\"']?"
     rf"{_VALUE}(?![\w%/]|\.[\w.]|[-:]\d)",
     re.IGNORECASE,
 )
@@ -282,7 +283,7 @@ def _counted(events: Sequence[_Group | _Fact]) -> list[_Group]:
 
 def _unit_around(value: dict[str, object], path: str, unit: str) -> str:
     """Return the unit of an object's bare numbers: a key ``unit``, the object's name, or `unit`."""
-    for key in ("unit", "units"):
+    for key in ("unit", "units", "duration_units"):
         if isinstance(stated := value.get(key), str) and (known := unit_in(stated)):
             return known
     found = _KEY_UNIT.search(path)
@@ -394,8 +395,7 @@ def _data(group: _Group, options: ReadOptions) -> Data:
         usual, origin = min(stated), "file"
     run = Run(unit=usual, unit_from=origin)
     named: dict[Any, float] = {
-        name: value * NANOSECONDS.get(unit or usual, 1)
-        for name, (value, unit) in group.stats.items()
+        name: nanoseconds(value, unit or usual) for name, (value, unit) in group.stats.items()
     }
     points = {name: value for name, value in named.items() if isinstance(name, float)}
     stats = {name: value for name, value in named.items() if isinstance(name, str)}
