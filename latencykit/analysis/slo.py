@@ -57,7 +57,7 @@ class SureRule:
     """
 
     min_met_s: float = 119.0  # of 60 s, runs that drift for 10 s are met and wrong in 31 %
-    min_stretches: float = 30.0  # time bins over the correlation: fewer take
+    min_stretches: float = 15.0  # time bins over the correlation: fewer take
     min_events: float = 4.0  # in a shorter run than certain_s: fewer are stalls that may get longer
     certain_s: float = 299.0  # as long a run
     min_above: int = 10  # requests above a percentile that is met: fewer are its largest values
@@ -840,7 +840,7 @@ class SLO:
         sure where it holds for traffic like this, by the dependence between requests that the run
         itself shows: the confidence interval (the jackknife over twelve blocks of time) excludes
         the limit; a limit that is met is met in each block, by ten requests more or less, over two
-        minutes and thirty independent stretches or more, or over five minutes; one that is missed
+        minutes and fifteen independent stretches or more, or over five minutes; one that is missed
         is missed in half of the blocks, or in all of them where the run is shorter. Sources without
         times are never sure of a percentile. Failed requests count as slower than any limit.
         """

@@ -304,6 +304,11 @@ _PRESETS = {  # atomic groups, or a long line takes the square of its length
         r"^(?:\[pid +\d+\] |[\d:.()+]+ +)*(?:<\.\.\. )?(?P<operation>[a-z]\w*)(?:\(| resumed>)"
         r"(?>.*<)(?P<latency_s>\d+\.\d{6})>[ \t]*$",
     ),
+    "fping": Log(
+        r"^(?:\[(?P<end_s>\d+\.\d+)\] )?(?P<host>\S+) +: \[\d+\], "
+        r"(?:\d+ bytes, (?P<latency_ms>[\d.]+) ms|(?P<outcome>timed out))",
+        failed=r"(?!)", late="timed out",
+    ),
     "alb": Log(
         rf"^(?>.*?(?<!\S)(?=(?:https?|h2|grpcs|wss?) \d{{4}}-))(?P<scheme>\w+) {_ELB}",
         tool="ALB", notes=(_ELB_NOTE,),
