@@ -462,13 +462,13 @@ def add_up(parts: Sequence[Counts]) -> Counts:
     counts = np.concatenate([part[2] for part in near + far])
     if (first == last).all() and grid.reaches(last):
         unique, inverse = np.unique(last, return_inverse=True)
-        return grid, unique, _added(counts, inverse, unique.size)
+        return grid, unique, added(counts, inverse, unique.size)
     # in the order of their last cells
     runs, inverse = np.unique((last << 32) + first, return_inverse=True)
     return (
         CellBuckets(grid, runs & 0xFFFFFFFF, runs >> 32),
         np.arange(runs.size),
-        _added(counts, inverse, runs.size),
+        added(counts, inverse, runs.size),
     )
 
 
@@ -479,7 +479,8 @@ def is_spread(part: Counts) -> bool:
     return bool(index.size) and not (exact and int(index[-1]) == 0)
 
 
-def _added(counts: Ints, place: Ints, size: int) -> Ints:
+def added(counts: Ints, place: Ints, size: int) -> Ints:
+    """Return the sums of the counts of each place."""
     total = np.zeros(size, np.int64)
     np.add.at(total, place, counts)
     return total
@@ -490,7 +491,7 @@ def on_grid(buckets: Buckets, index: Ints, counts: Ints) -> Counts:
     if not isinstance(buckets, CellBuckets):
         return buckets, index, counts
     cells, inverse = np.unique(buckets.last[index], return_inverse=True)
-    return buckets.grid, cells, _added(counts, inverse, cells.size)
+    return buckets.grid, cells, added(counts, inverse, cells.size)
 
 
 def widest(buckets: Buckets, index: Ints) -> tuple[float, float, float]:

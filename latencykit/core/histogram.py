@@ -18,6 +18,7 @@ from latencykit.core.buckets import (
     EdgeBuckets,
     HdrBuckets,
     add_up,
+    added,
     cells_of,
     cost,
     grid_of,
@@ -30,7 +31,6 @@ from latencykit.core.quantiles import (
     PercentileRow,
     Percentiles,
     as_numbers,
-    distinct,
     highest_supported_percentile,
     is_resolved,
     least_of,
@@ -636,8 +636,7 @@ class Histogram(Evidenced, Value):
                 f"values up to {format_value(self.max, self.unit)} do not fit into {layout}"
             )
         index, inverse = np.unique(moved, return_inverse=True)
-        counts = np.zeros(index.size, np.int64)
-        np.add.at(counts, inverse, self.counts)
+        counts = added(self.counts, inverse, index.size)
         return replace(self, buckets=layout, index=index, counts=counts)
 
     def to_unit(self, unit: str) -> Histogram:
@@ -730,19 +729,12 @@ def merge_histograms(parts: Sequence[Histogram]) -> Histogram:
         layout, index, counts = add_up([(part.buckets, part.index, part.counts) for part in parts])
         run = _noted(run, parts, layout, index)
     else:
-        index, counts = _sum_of_counts(parts)
+        every = np.concatenate([part.index for part in parts])
+        index, place = np.unique(every, return_inverse=True)
+        counts = added(np.concatenate([part.counts for part in parts]), place, index.size)
     return Histogram(
         layout, index, counts, parts[0].unit, run, _sum_of_reported(parts), **_censored(parts)
     )
-
-
-def _sum_of_counts(parts: Sequence[Histogram]) -> tuple[Ints, Ints]:
-    """Indices and counts of histograms of one layout, added up."""
-    index = distinct(np.concatenate([part.index for part in parts]))
-    counts = np.zeros(index.size, np.int64)
-    for part in parts:
-        np.add.at(counts, np.searchsorted(index, part.index), part.counts)
-    return index, counts
 
 
 def _noted(run: Run, parts: Sequence[Histogram], layout: Buckets, index: Ints) -> Run:
@@ -802,8 +794,8 @@ def _edge_union(parts: Sequence[Histogram]) -> Histogram:
         ]
     )
     unique, inverse = np.unique(edges, axis=0, return_inverse=True)
-    counts = np.zeros(len(unique), np.int64)
-    np.add.at(counts, inverse.reshape(-1), np.concatenate([part.counts for part in parts]))
+    together = np.concatenate([part.counts for part in parts])
+    counts = added(together, inverse.reshape(-1), len(unique))
     return Histogram.from_buckets(
         unique[:, 1], unique[:, 0], counts, parts[0].unit, reported_stats=_sum_of_reported(parts)
     )

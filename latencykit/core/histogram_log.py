@@ -188,7 +188,6 @@ class HistogramLog(HistogramBacked, Value):
         )
         self._tag_names = tuple(tag_names)
         self._factor = factor
-        self._scaled_layouts: dict[Buckets, Buckets] = {}
         self._whole = whole
         self._tails: Tails | None = None
         # Views share what passes over the payloads have kept, and know which of the rows are
@@ -412,11 +411,7 @@ class HistogramLog(HistogramBacked, Value):
 
     def _in_unit(self, block: Block) -> Block:
         """Return a stored block in the unit of this log."""
-        if self._factor == 1.0:
-            return block
-        if block.buckets not in self._scaled_layouts:
-            self._scaled_layouts[block.buckets] = block.buckets.scaled(self._factor)
-        return block.of_layout(self._scaled_layouts[block.buckets])
+        return block if self._factor == 1.0 else block.of_layout(block.buckets.scaled(self._factor))
 
     def _stored_blocks(self) -> Iterator[Block]:
         """Yield the blocks with their stored layouts, from memory if all intervals are there.

@@ -21,7 +21,7 @@ from latencykit.core.quantiles import Doubt, median, normal_quantile, share_inte
 from latencykit.units import format_percentile, format_value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import ArrayLike
 
@@ -245,6 +245,11 @@ class Jackknife:
         blocks = self.blocks() > 0
         return np.asarray(self._logs[blocks.shape[1] - 1 - blocks[:, ::-1].argmax(axis=1)])
 
+    def _errors_of(self, statistic: Callable[[Floats], Floats]) -> list[float]:
+        """Standard errors of a statistic of rows of counts, by blocks and by long ones."""
+        sides = (self.blocks(number) for number in (RULE.blocks, RULE.long_blocks))
+        return [float(spread(statistic(some.sum(axis=0) - some)[:, None])[0]) for some in sides]
+
     def mean_errors(self, low: float, high: float) -> tuple[float, float]:
         """Return the relative standard errors, down and up, of the mean between two ranks.
 
@@ -252,11 +257,7 @@ class Jackknife:
         McLaughlin, 1963).
         """
         kept = self._winsorized(low, high)
-        errors = []
-        for number in (RULE.blocks, RULE.long_blocks):
-            blocks = self.blocks(number)
-            others = blocks.sum(axis=0) - blocks
-            errors.append(float(spread(np.log((others @ kept / others.sum(axis=1))[:, None]))[0]))
+        errors = self._errors_of(lambda counts: np.log(counts @ kept / counts.sum(axis=1)))
         return errors[0] / (high - low), max(errors) * self.drift / (high - low)
 
     def share_interval(self, confidence: float = 0.95) -> tuple[float, float]:
@@ -269,11 +270,7 @@ class Jackknife:
         low, high = share_interval(part, total, confidence)
         if not self.known:
             return low, high
-        errors = []
-        for number in (RULE.blocks, RULE.long_blocks):
-            blocks = self.blocks(number)
-            others = blocks.sum(axis=0) - blocks
-            errors.append(float(spread((others[:, -1] / others.sum(axis=1))[:, None])[0]))
+        errors = self._errors_of(lambda counts: counts[:, -1] / counts.sum(axis=1))
         reach = student_quantile(confidence, RULE.blocks - 1) * max(errors) * self.drift
         share = part / total
         return max(min(low, share - reach), 0.0), min(max(high, share + reach), 1.0)

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 FILE = "_kernel.dll" if sys.platform == "win32" else "_kernel.so"
 _LARGEST = 16 << 20  # bytes of varints: 16 times as many are set aside, and touched where filled
-_FEW = 64  # entries of a row of a table, which are added sooner one by one
 _VERSION = 6  # of kernel.c: a library that an older checkout left behind is not used
 
 
@@ -117,15 +116,8 @@ def tabulate(
         )  # fmt: skip
         if not refused:
             return
-    width, column = table.shape[1], column[index]
-    first = np.flatnonzero(np.diff(line, prepend=-1))  # rows of one line are counted together
-    if column.size < _FEW * first.size:  # too few of each to be worth a call
-        flat = np.repeat(line * width, as_positions(np.diff(indptr))) + column
-        np.add.at(table.reshape(-1), flat, counts.astype(np.float64))
-        return
-    ends = indptr[np.append(first[1:], line.size)].tolist()
-    for at, begin, end in zip(line[first].tolist(), indptr[first].tolist(), ends, strict=True):
-        table[at] += np.bincount(column[begin:end], counts[begin:end], width)
+    flat = np.repeat(line * table.shape[1], as_positions(np.diff(indptr))) + column[index]
+    np.add.at(table.reshape(-1), flat, counts.astype(np.float64))
 
 
 def count_plain(

@@ -10,6 +10,7 @@ import numpy as np
 
 from latencykit._arrays import Value
 from latencykit._records import record
+from latencykit._text import brief_list
 from latencykit.core.quantiles import (
     PercentileRow,
     Percentiles,
@@ -33,9 +34,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from latencykit._typing import Floats
-
-
-_LISTED = 12
 
 
 @record(eq=False)
@@ -237,11 +235,9 @@ class Summary(Percentiles, Value):
         names = [*self.stats, *(f"p{format_percentile(p)}" for p in self.reported_percentiles)]
         if not names and self.count == 0:
             raise DataNotAvailableError(f"there is no {name}: no request was answered well")
-        if len(names) > _LISTED:
-            names = [*names[: _LISTED - 2], "…", names[-1]]
         tool = self.run.tool or self.run.format or "the source"
         hint = next((note for note in self.run.notes if "distribution" in note), "")
         hint = hint or "read an output that keeps the samples or a histogram"
         raise DataNotAvailableError(
-            f"{tool}'s output has no {name}, only {', '.join(names) or 'nothing'}; {hint}"
+            f"{tool}'s output has no {name}, only {brief_list(names, 12) or 'nothing'}; {hint}"
         )
