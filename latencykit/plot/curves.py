@@ -126,12 +126,8 @@ def curve_of(data: Any) -> Curve:
         extras = {"censored": data.censored, "top_low": data.bracket("max")[0]}
         if len(data.reported_percentiles[0]) <= _CHOSEN:
             extras["reported_percentiles"] = data.reported_percentiles
-    if share.size > _MOST:
-        # Of the points on one place of the axis the first and the last remain: the first ends the
-        # step before it at its place, the last is the highest.
-        new = np.diff(np.floor(place_of(share) * _A_NINE)) > 0
-        kept = np.append(new, True) | np.append(True, new)
-        share, value, low = share[kept], value[kept], low[kept]
+    kept = shown_points(share)
+    share, value, low = share[kept], value[kept], low[kept]
     steps = np.append(0.0, share), np.append(value[:1], value), np.append(low[:1], low)
     return Curve(*steps, limit, bound, data.unit, count, **extras)
 
@@ -139,6 +135,17 @@ def curve_of(data: Any) -> Curve:
 def place_of(percentile: Floats) -> Floats:
     """Return the place of each percentile on an axis of nines, twelve at most."""
     return -np.log10(np.clip(1.0 - np.asarray(percentile, np.float64) / 100.0, 1e-12, None))
+
+
+def shown_points(percentile: Floats) -> NDArray[np.bool_]:
+    """Return which points of a curve to draw; of many on one place, the first and the last.
+
+    The first ends the step before it at its place, the last is the highest.
+    """
+    if percentile.size <= _MOST:
+        return np.ones(percentile.size, np.bool_)
+    new = np.diff(np.floor(place_of(percentile) * _A_NINE)) > 0
+    return np.asarray(np.append(new, True) | np.append(True, new))
 
 
 def grid_of(limit: float, nines: float, points: int = 260) -> Floats:

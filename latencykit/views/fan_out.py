@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Literal, NamedTuple, NotRequired, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NotRequired, TypedDict, cast
 
 from latencykit._text import esc
 from latencykit.analysis.fan_out import samples_needed
@@ -90,19 +90,11 @@ def fan_out_record(
 
 
 def _calls_record(answer: FanOut, percentiles: Sequence[float]) -> CallsRecord:
+    names = ("quorum", "sequential", "added_load", "interval", "note")
+    facts: dict[str, Any] = {name: getattr(answer, name) for name in names}
+    facts["interval"] = number(answer.interval)
     users = _users_record(answer, percentiles)
-    return {
-        "n": answer.n,
-        "model": answer.model,
-        "percentiles": users["percentiles"],
-        "share_above": users["share_above"],
-        "share_between": users["share_between"],
-        "quorum": answer.quorum,
-        "sequential": answer.sequential,
-        "added_load": answer.added_load,
-        "interval": number(answer.interval),
-        "note": answer.note,
-    }
+    return cast("CallsRecord", {"n": answer.n, "model": answer.model, **users, **facts})
 
 
 def _users_record(answer: FanOut, percentiles: Sequence[float]) -> UsersRecord:
@@ -180,8 +172,6 @@ def fan_out_text(
 
 def fan_out_words(name: str, answers: Sequence[FanOut]) -> list[str]:
     """Return what the numbers are based on, one sentence per point, the most important first."""
-    from latencykit.analysis.fan_out import samples_needed
-
     largest = max(answers, key=lambda answer: answer.n)
     lines = []
     if largest.added_load:

@@ -17,7 +17,7 @@ from latencykit.core.histogram_log import HistogramLog, slot_edges, slot_numbers
 from latencykit.core.quantiles import brackets_at
 from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.core.summary import Summary
-from latencykit.plot.curves import curve_of, place_of
+from latencykit.plot.curves import curve_of, shown_points
 from latencykit.plot.series import evidence_of
 from latencykit.plot.style import BLUE, COLOURS, MARKERS, RED, series_styles, short_names
 from latencykit.units import format_count
@@ -53,8 +53,8 @@ _CHOSEN = 12
 _SHORT, _LABEL = 60, 14
 """Most characters of a series' name in a table, and beside a curve."""
 
-_BAND, _POINTS, _A_NINE = 80, 4000, 1000
-"""Points of the band along a curve, most points of a curve, and those of a nine kept of more."""
+_BAND = 80
+"""Points of the band along a curve."""
 
 
 @record(eq=False)
@@ -425,12 +425,9 @@ def _curve(counted: Histogram) -> dict[str, object]:
     percentile = percentile[percentile > 0]
     middle = (percentile + np.append(0.0, percentile[:-1])) / 2
     value, low, _, beyond = brackets_at(counted, middle)
-    kept = np.ones(percentile.size, np.bool_)
-    if percentile.size > _POINTS:
-        # More than a screen shows: the first and the last of each place, and the familiar ones.
-        new = np.diff(np.floor(place_of(percentile) * _A_NINE)) > 0
-        kept = np.append(new, True) | np.append(True, new)
-        kept[np.searchsorted(percentile, STANDARD_PERCENTILES)] = True
+    kept = shown_points(percentile)
+    familiar = np.searchsorted(percentile, STANDARD_PERCENTILES)
+    kept[np.minimum(familiar, percentile.size - 1)] = True
     return _points(percentile[kept], value[kept], low[kept]) | {
         "known": int((~beyond[kept]).sum()),
         "count": counted.count,
