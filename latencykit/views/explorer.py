@@ -57,11 +57,7 @@ def resolution(series: PageSeries) -> str:
             "counts and maxima are exact, percentiles of a selection lie at most "
             f"{wide:.1g} % above those of the file"
         )
-    seconds = slots.width or 0.0
-    width = format_duration(seconds * 1e9)
-    for size, name in ((60, "min"), (3600, "h"), (86400, "d")):
-        if seconds >= size:
-            width = f"{seconds / size:.3g} {name}"
+    width = format_duration(1e9 * (slots.width or 0.0))
     how = f"Requests are counted into time bins of {width} by the moment they were sent"
     if isinstance(data, HistogramLog):
         how = "Each time bin is one interval of the file"
