@@ -11,8 +11,6 @@ from matplotlib.figure import Figure
 
 import latencykit as lk
 from latencykit.analysis.coincidence import coincide
-from latencykit.core.events import Events
-from latencykit.io.events import read_events
 from tests.benchmarks import truth_events as worlds
 
 DATA = Path(__file__).parents[1] / "data" / "events"
@@ -28,7 +26,7 @@ def requests(name: str) -> lk.Samples:
 
 def test_a_jvm_under_load_and_its_gc_log() -> None:
     """Serial collector, System.gc() about every 7 s, 80 requests/s; recorded together."""
-    found = coincide(requests("jvm"), [read_events(DATA / "jvm" / "gc.log")])
+    found = coincide(requests("jvm"), [lk.read_events(DATA / "jvm" / "gc.log")])
     full = found.rows[found.rows.source.str.contains("Pause Full")].iloc[0]
     assert full.significant
     assert full.coincide == full.stalls == len(found.stalls) >= 8
@@ -42,21 +40,21 @@ def test_a_jvm_under_load_and_its_gc_log() -> None:
 
 def test_a_log_without_stalls_still_has_slow_requests_that_coincide() -> None:
     log = requests("jvm").to_log("1s")
-    found = coincide(log, [read_events(DATA / "jvm" / "gc.log")])
+    found = coincide(log, [lk.read_events(DATA / "jvm" / "gc.log")])
     assert found.rows.significant.any()
     assert found.rows.share_above[0] == 1.0
 
 
 def test_redis_asleep_and_its_slow_log() -> None:
-    found = coincide(requests("redis"), [read_events(DATA / "redis" / "slowlog.txt")])
+    found = coincide(requests("redis"), [lk.read_events(DATA / "redis" / "slowlog.txt")])
     row = found.rows.iloc[0]
     assert (row.stalls, row.coincide, row.significant) == (10, 10, True)
 
 
 def test_a_given_offset_moves_a_wrong_clock() -> None:
     gc = str(DATA / "jvm" / "gc.log")
-    wrong = coincide(requests("jvm"), [read_events(f"{gc}@+3s")])
-    right = coincide(requests("jvm"), [read_events(gc).shifted(3.0).shifted(-3.0)])
+    wrong = coincide(requests("jvm"), [lk.read_events(f"{gc}@+3s")])
+    right = coincide(requests("jvm"), [lk.read_events(gc).shifted(3.0).shifted(-3.0)])
     assert wrong.rows.coincide[0] < right.rows.coincide[0]
 
 
@@ -150,7 +148,7 @@ def test_one_period_leaves_the_phase_as_evidence_and_says_so() -> None:
 def test_a_clock_that_only_counts_up_needs_its_start() -> None:
     world = worlds.gc_random(np.random.default_rng(4), 12)
     gc = world.sources[0]
-    uptime = Events("gc.log", "jvm-gc", gc.start - NOON + 500, gc.end - NOON + 500, gc.label)
+    uptime = lk.Events("gc.log", "jvm-gc", gc.start - NOON + 500, gc.end - NOON + 500, gc.label)
     unplaced = coincide(world.data, [uptime])
     assert not unplaced.rows.significant.any()
     assert any("gc.log@+10s" in note for note in unplaced.notes)
@@ -265,7 +263,7 @@ def test_one_name_twice_stays_two_sources() -> None:
 
 
 def test_explained_stalls_have_the_colour_of_their_lane() -> None:
-    found = coincide(requests("jvm"), [read_events(DATA / "jvm" / "gc.log")])
+    found = coincide(requests("jvm"), [lk.read_events(DATA / "jvm" / "gc.log")])
     page = lk.plot.coincidence(found, ax=Figure(figsize=(10, 5)).add_subplot())
     timeline, lanes = page.child_axes
     (lane,) = lanes.collections

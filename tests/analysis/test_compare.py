@@ -11,7 +11,6 @@ import latencykit as lk
 from latencykit.analysis.compare import compare_single, gap_at, verdict
 from latencykit.core.evidence import Evidence
 from latencykit.core.quantiles import Counted, values_at_ranks
-from latencykit.errors import InvalidArgumentError
 from tests.conftest import DATA
 from tests.views.test_prometheus_page import WRK
 
@@ -102,7 +101,7 @@ def test_censored_values_open_the_upper_end() -> None:
 
 
 def test_only_means_can_be_compared_besides_percentiles() -> None:
-    with pytest.raises(InvalidArgumentError, match="cannot be compared"):
+    with pytest.raises(lk.InvalidArgumentError, match="cannot be compared"):
         single(lognormal(1, 100), lognormal(2, 100), [50], ["wm95"])
 
 

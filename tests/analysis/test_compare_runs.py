@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import latencykit as lk
-from latencykit.errors import DataNotAvailableError, IncompatibleDataError, InvalidArgumentError
 
 
 def run_of(
@@ -117,7 +116,7 @@ def test_conditions_fire_on_the_bound():
     found = lk.compare(run_of(1), run_of(2, 3))
     assert found.failed(["p50 > +5%", "p50 > +500%", "mean > +1us"]) == ["p50 > +5%", "mean > +1us"]
     assert found.failed(["p50 < -5%"]) == []
-    with pytest.raises(InvalidArgumentError, match="was not compared"):
+    with pytest.raises(lk.InvalidArgumentError, match="was not compared"):
         found.failed(["p99.9999 > 5%"])
 
 
@@ -147,7 +146,7 @@ def test_units_meet_or_not():
     micro = lk.Histogram.of(np.arange(1000, 3000), unit="us")
     nano = lk.Histogram.of(np.arange(1000, 3000) * 1000, unit="ns")
     assert lk.compare(micro, nano).table.change["p50"] == pytest.approx(0, abs=2e-3)
-    with pytest.raises(IncompatibleDataError):
+    with pytest.raises(lk.IncompatibleDataError):
         lk.compare(nano, lk.Histogram.of([1, 2, 3], unit="none"))
 
 
@@ -159,7 +158,7 @@ def test_printed_numbers_are_compared_as_they_are():
     assert found.verdict == "inconclusive"
     several = ([lk.Summary({"mean": mean + k}) for k in range(5)] for mean in (10.0, 20.0))
     assert lk.compare(*several).verdict == "worse"
-    with pytest.raises(DataNotAvailableError, match="base reports mean and new reports p50"):
+    with pytest.raises(lk.DataNotAvailableError, match="base reports mean and new reports p50"):
         lk.compare(lk.Summary({"mean": 1.0}), lk.Summary({}, {50.0: 1.0}))
 
 
@@ -167,14 +166,14 @@ def test_printed_numbers_are_compared_as_they_are():
     "options", [{"confidence": 1.0}, {"run_noise": -0.1}, {"run_noise": 3}, {"margin": -1}]
 )
 def test_impossible_options(options):
-    with pytest.raises(InvalidArgumentError):
+    with pytest.raises(lk.InvalidArgumentError):
         lk.compare(run_of(1), run_of(2), **options)
 
 
 def test_empty_sides():
-    with pytest.raises(InvalidArgumentError, match="new side is empty"):
+    with pytest.raises(lk.InvalidArgumentError, match="new side is empty"):
         lk.compare(run_of(1), [])
-    with pytest.raises(DataNotAvailableError):
+    with pytest.raises(lk.DataNotAvailableError):
         lk.compare(run_of(1), lk.Histogram.of([]))
 
 
@@ -185,7 +184,7 @@ def test_change_points_of_runs():
         assert abs(found.position - 15) <= 1
         assert found.change == pytest.approx(0.3, abs=0.1)
     assert lk.change_points(side(100, 20), "p50") == []
-    with pytest.raises(DataNotAvailableError, match=r"does not support p99\.999"):
+    with pytest.raises(lk.DataNotAvailableError, match=r"does not support p99\.999"):
         lk.change_points(runs, "p99.999")
 
 

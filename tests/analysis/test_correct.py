@@ -10,12 +10,6 @@ import pytest
 
 import latencykit as lk
 from latencykit.analysis.correct import fill, fills_of, on_a_fine_grid
-from latencykit.errors import (
-    AlreadyCorrectedError,
-    DataNotAvailableError,
-    InputTooLargeError,
-    InvalidArgumentError,
-)
 from latencykit.hdr.payload import decode_rows, open_payload
 from latencykit.simulate.generators import paced_loop
 from latencykit.simulate.server import Server, Stall
@@ -91,7 +85,7 @@ def test_a_long_stall_at_a_short_interval_is_counted_not_listed() -> None:
     filled = lk.correct(lk.Histogram.of([1_000_000] * 1000 + [100_000_000_000], digits=4), "1us")
     assert filled.count == pytest.approx(1e8 + 1000 * 1000, rel=1e-4)
     assert filled.percentile(50) / 1e9 == pytest.approx(49.5, rel=1e-3)
-    with pytest.raises(InputTooLargeError):
+    with pytest.raises(lk.InputTooLargeError):
         lk.correct(lk.Histogram.of([1 << 62] * 4), "1ns")
 
 
@@ -121,20 +115,20 @@ def test_a_log_is_corrected_interval_by_interval() -> None:
 
 def test_correcting_twice_is_refused() -> None:
     once = lk.correct(lk.Histogram.of([100]), "10ns")
-    with pytest.raises(AlreadyCorrectedError, match=r"already back-filled; .*force=True"):
+    with pytest.raises(lk.AlreadyCorrectedError, match=r"already back-filled; .*force=True"):
         lk.correct(once, "10ns")
     assert lk.correct(once, "10ns", force=True).count > once.count
     for by in ("tool", "schedule"):
-        with pytest.raises(AlreadyCorrectedError):
+        with pytest.raises(lk.AlreadyCorrectedError):
             lk.correct(lk.Histogram.of([100]).with_run(corrected=by), "10ns")
 
 
 def test_what_is_needed_is_asked_for() -> None:
-    with pytest.raises(InvalidArgumentError, match="rate="):
+    with pytest.raises(lk.InvalidArgumentError, match="rate="):
         lk.correct(lk.Histogram.of([100]))
-    with pytest.raises(InvalidArgumentError, match="longer than nothing"):
+    with pytest.raises(lk.InvalidArgumentError, match="longer than nothing"):
         lk.correct(lk.Histogram.of([100]), "0ms")
-    with pytest.raises(DataNotAvailableError):
+    with pytest.raises(lk.DataNotAvailableError):
         lk.correct(lk.Summary({"mean": 1.0}), "1ms")
 
 
@@ -177,7 +171,7 @@ def test_an_interval_in_the_wrong_unit_is_refused_at_once_unless_it_is_meant():
     raw = lk.Samples(start=np.arange(1001) * 10**6, duration=[1_000_000] * 1000 + [10_000_000_000])
     for data in (raw, raw.to_log("1s")):
         with pytest.raises(
-            InvalidArgumentError,
+            lk.InvalidArgumentError,
             match=r"an expected interval of 10 ns would add 1,\d+,\d+,\d+ requests to the 1,001",
         ):
             lk.correct(data, "10ns")

@@ -8,8 +8,6 @@ import numpy as np
 import pytest
 
 import latencykit as lk
-from latencykit.analysis.fan_out import fan_out
-from latencykit.analysis.slo import SLO
 from latencykit.analysis.timeouts import suspected_timeout
 from latencykit.views.series import series_record
 from tests.benchmarks.worlds import moments, requests
@@ -65,7 +63,7 @@ def test_requests_that_were_counted_again_make_nothing_surer() -> None:
         values = 5e6 * rng.lognormal(0, 0.5, 2000)
         again = lk.Histogram.of(np.repeat(values, 50))
         for factor in (0.98, 1.02):
-            (row,) = SLO.parse(f"99={factor * truth:.0f}ns").check(again)
+            (row,) = lk.SLO.parse(f"99={factor * truth:.0f}ns").check(again)
             wrong += row.bounded == ("met" if factor < 1 else "missed")
             assert not row.sure
     assert wrong <= 8  # of 200
@@ -108,7 +106,7 @@ def test_fan_out_trusts_one_call_no_further_than_its_summary() -> None:
     rng = np.random.default_rng(5)
     start = moments(rng, 100, 300.0)
     warm = samples(start, usual(rng, start.size) * (1 + 9 * np.exp(-start / 30)))
-    (one,) = fan_out(warm, [1])
+    (one,) = lk.fan_out(warm, [1])
     for row in warm.evidence().rows([50, 90, 99])[0]:
         assert one.supported(row.percentile) == row.supported
     assert not one.rows([99])[0].supported
@@ -129,10 +127,10 @@ def given_up(rng: np.random.Generator, at: float, share: float = 0.02) -> lk.Sam
 def test_what_a_timeout_hides_is_unknown(at: float) -> None:
     requests = given_up(np.random.default_rng([7, int(at)]), at)
     for data in (requests, requests.histogram()):
-        (row,) = SLO.parse(f"99.5={1.2 * at}s").check(data)
+        (row,) = lk.SLO.parse(f"99.5={1.2 * at}s").check(data)
         assert row.outcome == "unknown"  # true: more than twice that
         assert "if that is a timeout" in row.reason
-    (row,) = SLO.parse(f"90={1.2 * at}s").check(requests)
+    (row,) = lk.SLO.parse(f"90={1.2 * at}s").check(requests)
     assert row.outcome == "met"
 
 
@@ -162,7 +160,7 @@ def test_the_mean_of_latencies_that_are_rounded_down_is_not_exact() -> None:
     rng = np.random.default_rng(10)
     start = moments(rng, 40, 1800.0)
     whole = samples(start, np.floor(usual(rng, start.size, 2.2e-3) * 1e3) / 1e3)
-    (row,) = SLO.parse("mean=2.3ms").check(whole)
+    (row,) = lk.SLO.parse("mean=2.3ms").check(whole)
     assert row.outcome == "unknown"
 
 

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 import latencykit as lk
 from latencykit.analysis import fan_out as fanout
 from latencykit.analysis.fan_out import fan_out, hedged, sequential, sum_of, survival
-from latencykit.errors import DataNotAvailableError, InputTooLargeError, InvalidArgumentError
 from tests.conftest import SCHEDULED, log_of_values
 
 
@@ -107,18 +106,18 @@ def test_a_sequence_of_calls():
      ([3], {"hedge": 101}), ([3], {"hedge": -1})],
 )  # fmt: skip
 def test_impossible_questions(numbers, options):
-    with pytest.raises(InvalidArgumentError):
+    with pytest.raises(lk.InvalidArgumentError):
         fan_out(lk.Histogram.of([1, 2, 3]), numbers, **options)
 
 
 def test_nothing_to_fan_out():
-    with pytest.raises(DataNotAvailableError, match="full distribution"):
+    with pytest.raises(lk.DataNotAvailableError, match="full distribution"):
         lk.fan_out(lk.Summary({"mean": 1.0}), 10)
-    with pytest.raises(DataNotAvailableError, match="nothing was counted"):
+    with pytest.raises(lk.DataNotAvailableError, match="nothing was counted"):
         lk.fan_out(lk.Histogram.of([]), 10)
-    with pytest.raises(InvalidArgumentError, match="takes data"):
+    with pytest.raises(lk.InvalidArgumentError, match="takes data"):
         lk.fan_out([1, 2, 3], 10)
-    with pytest.raises(InvalidArgumentError, match="at least 1"):
+    with pytest.raises(lk.InvalidArgumentError, match="at least 1"):
         sequential(lk.Histogram.of([1]), 0)
 
 
@@ -255,13 +254,13 @@ def test_a_sum_is_exact_on_its_grid() -> None:
 
 def test_limits() -> None:
     one = np.array([1.0])
-    with pytest.raises(InputTooLargeError, match="5,000,000 calls"):
+    with pytest.raises(lk.InputTooLargeError, match="5,000,000 calls"):
         sum_of(one, one, one, 5_000_000)
-    with pytest.raises(InvalidArgumentError, match="finite"):
+    with pytest.raises(lk.InvalidArgumentError, match="finite"):
         sum_of(one, np.array([np.inf]), one, 2)
-    with pytest.raises(InvalidArgumentError):
+    with pytest.raises(lk.InvalidArgumentError):
         hedged(one, np.array([0.0]), -1.0)
-    with pytest.raises(InvalidArgumentError):
+    with pytest.raises(lk.InvalidArgumentError):
         hedged(one, np.array([0.0]), 1.0, shared=2.0)
 
 
@@ -336,5 +335,5 @@ def test_refuses_what_means_nothing() -> None:
         lambda: fanout.quorum([0.1], 6, 5),
         lambda: fanout.samples_needed(100),
     ):
-        with pytest.raises(InvalidArgumentError):
+        with pytest.raises(lk.InvalidArgumentError):
             wrong()

@@ -8,14 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import latencykit as lk
-from latencykit.core.buckets import HdrBuckets
 
 VALUES = st.lists(st.integers(0, 10**7), min_size=1, max_size=60)
-LAYOUTS = st.builds(HdrBuckets, st.integers(0, 4), st.sampled_from([1, 100, 4096]))
+LAYOUTS = st.builds(lk.HdrBuckets, st.integers(0, 4), st.sampled_from([1, 100, 4096]))
 PERCENTILES = np.linspace(0, 100, 21)
 
 
-def counted(values: list[int], layout: HdrBuckets) -> lk.Histogram:
+def counted(values: list[int], layout: lk.HdrBuckets) -> lk.Histogram:
     index, counts = np.unique(layout.index_of(np.asarray(values, np.int64)), return_counts=True)
     return lk.Histogram(layout, index, counts)
 

@@ -9,8 +9,6 @@ import pytest
 
 import latencykit as lk
 from latencykit.analysis.capacity import bracket, capacity
-from latencykit.core.run import Run
-from latencykit.errors import InvalidArgumentError
 
 RATES = np.arange(100.0, 1000, 100)
 P99 = math.log(100) / (1000 - RATES)  # M/M/1 that serves 1000/s, seconds
@@ -87,14 +85,14 @@ def test_what_runs_leave_of_the_capacity(
 
 def test_few_requests_do_not_show_saturation() -> None:
     for count, saturated in ((1_000, False), (100_000, True)):
-        run = Run(loop="open", rate=500.0, duration=count / 480)
+        run = lk.Run(loop="open", rate=500.0, duration=count / 480)
         data = lk.Histogram.of(np.full(count, 1_000), run=run)
         assert [row.saturated for row in lk.load_curve({"": data}).rows] == [saturated]
 
 
 def test_refuses_what_cannot_be_answered() -> None:
     for rates, values in (([], []), ([1, 2], [1.0]), ([1], [0.0])):
-        with pytest.raises(InvalidArgumentError):
+        with pytest.raises(lk.InvalidArgumentError):
             capacity(rates, values, 1.0)
 
 

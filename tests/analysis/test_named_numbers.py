@@ -20,11 +20,8 @@ PLAIN = {0, 0.5, 1, 2, 4, 10, 50, 100, 1e9, 2e9}
 @pytest.mark.parametrize("module", MODULES)
 def test_functions_hold_no_tuned_number(module: str) -> None:
     path = Path(latencykit.__file__).parent / "analysis" / f"{module}.py"
-    functions = (
-        node
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
-        if isinstance(node, ast.FunctionDef)
-    )
+    nodes = ast.walk(ast.parse(path.read_text("utf-8")))
+    functions = [node for node in nodes if isinstance(node, ast.FunctionDef)]
     found = {
         f"{module}.py:{node.lineno}: {node.value}"
         for function in functions

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 import latencykit as lk
-from latencykit.core.run import Run
 from latencykit.simulate.generators import (
     bursty,
     catch_up_loop,
@@ -39,7 +38,7 @@ WHOLE = Server(exponential("2ms"), stalls=[Stall(4, 2)])
 def of_unknown_provenance(samples: lk.Samples) -> lk.Samples:
     good = samples.good
     return lk.Samples(
-        start=samples.start[good], duration=samples.duration[good], run=Run(measure="service")
+        start=samples.start[good], duration=samples.duration[good], run=lk.Run(measure="service")
     )
 
 

@@ -7,12 +7,6 @@ import pytest
 
 import latencykit as lk
 from latencykit.analysis.retime import chains
-from latencykit.errors import (
-    AlreadyCorrectedError,
-    DataNotAvailableError,
-    InputTooLargeError,
-    InvalidArgumentError,
-)
 from latencykit.simulate.generators import catch_up_loop, fixed, open_loop, paced_loop
 from latencykit.simulate.server import Server, Stall, exponential
 
@@ -99,11 +93,11 @@ def test_failures_and_tags_stay_with_their_rows() -> None:
 
 def test_what_cannot_be_timed_is_refused() -> None:
     naive = lk.Samples(start=[0, 10], duration=[1, 1], unit="ms")
-    with pytest.raises(InvalidArgumentError, match="rate="):
+    with pytest.raises(lk.InvalidArgumentError, match="rate="):
         lk.retime(naive)
-    with pytest.raises(AlreadyCorrectedError):
+    with pytest.raises(lk.AlreadyCorrectedError):
         lk.retime(lk.retime(naive, rate=100), rate=100)
-    with pytest.raises(DataNotAvailableError):
+    with pytest.raises(lk.DataNotAvailableError):
         lk.retime(lk.Samples(duration=[1]), rate=100)
 
 
@@ -111,5 +105,5 @@ def test_more_requests_than_memory_can_hold_are_not_added() -> None:
     start = np.arange(100, dtype=np.int64) * 10_000_000
     took = np.where(start == start[-1], np.int64(10**17), 10**6)
     endless = lk.Samples(start=start, duration=took)
-    with pytest.raises(InputTooLargeError, match="would add 9,999,999,999 requests"):
+    with pytest.raises(lk.InputTooLargeError, match="would add 9,999,999,999 requests"):
         lk.retime(endless, rate=100)

@@ -20,9 +20,7 @@ from latencykit.analysis.compare import (
     runs_needed,
     verdict,
 )
-from latencykit.core.run import Run
 from latencykit.core.trimmed import statistic_name
-from latencykit.errors import InvalidArgumentError
 
 Rng = np.random.Generator
 NAMES = ["p50", "p90", "p99", "p99.9"]
@@ -139,7 +137,7 @@ def test_unsupported_statistics_are_left_out_with_a_word() -> None:
 
 
 def test_a_row_too_short_is_an_error() -> None:
-    with pytest.raises(InvalidArgumentError, match="4 numbers"):
+    with pytest.raises(lk.InvalidArgumentError, match="4 numbers"):
         compare_runs([[1.0]], [[1.0]], NAMES)
 
 
@@ -204,7 +202,7 @@ def test_conditions_in_time() -> None:
     ],
 )
 def test_conditions_that_mean_nothing(text: str, complaint: str) -> None:
-    with pytest.raises(InvalidArgumentError, match=complaint):
+    with pytest.raises(lk.InvalidArgumentError, match=complaint):
         parse_condition(text)
 
 
@@ -214,10 +212,10 @@ def test_names_of_statistics() -> None:
 
 
 def test_what_makes_two_runs_hard_to_compare() -> None:
-    one = Run(rate=500.0, connections=10, duration=60.0)
+    one = lk.Run(rate=500.0, connections=10, duration=60.0)
     one = one.replace(loop="open", measure="response", corrected="none")
     assert differences(one, one, 1000, 1010) == ()
-    assert differences(one, Run()) == ()  # nothing is known to differ
+    assert differences(one, lk.Run()) == ()  # nothing is known to differ
     other = one.replace(rate=1000.0, connections=11, duration=30.0, failed=8)
     other = other.replace(loop="closed", measure="service", corrected="us")
     found = " / ".join(differences(one, other, 1000, 10))

@@ -12,9 +12,6 @@ import pytest
 
 import latencykit as lk
 from latencykit.analysis.slo import SLO, SLORow, passed, why
-from latencykit.core.run import Run
-from latencykit.core.summary import Summary
-from latencykit.errors import InvalidArgumentError
 from latencykit.plot.series import slo_finding, slo_pairs
 from latencykit.simulate import Server, Stall, paced_loop
 from latencykit.views.page_results import checked_limits
@@ -27,7 +24,7 @@ MS = 1_000_000
 
 def histogram(n: int = 10_000, **run: object) -> lk.Histogram:
     """1 to 10 ms, evenly."""
-    return lk.Histogram.of(np.linspace(1 * MS, 10 * MS, n).astype(np.int64), run=Run(**run))
+    return lk.Histogram.of(np.linspace(1 * MS, 10 * MS, n).astype(np.int64), run=lk.Run(**run))
 
 
 def outcomes(text: str, source: object) -> list[str]:
@@ -61,7 +58,7 @@ def test_notations() -> None:
     ],
 )
 def test_refuses_what_states_no_limit(text: str, complaint: str) -> None:
-    with pytest.raises(InvalidArgumentError, match=complaint):
+    with pytest.raises(lk.InvalidArgumentError, match=complaint):
         SLO.parse(text)
 
 
@@ -206,20 +203,20 @@ def test_means_and_trimmed_means() -> None:
 def test_plain_numbers_and_units_do_not_mix() -> None:
     plain = lk.Histogram.of(range(1, 5000), unit="none")
     assert outcomes("p99=6000, max=100", plain) == ["met", "missed"]
-    with pytest.raises(InvalidArgumentError, match="bare number"):
+    with pytest.raises(lk.InvalidArgumentError, match="bare number"):
         outcomes("p99=20ms", plain)
-    with pytest.raises(InvalidArgumentError, match="with a unit"):
+    with pytest.raises(lk.InvalidArgumentError, match="with a unit"):
         outcomes("p99=20", histogram())
     assert outcomes("p99=20ms", histogram().to_unit("us")) == ["met"]
 
 
 def test_a_summary_answers_what_it_holds() -> None:
-    stats, run = {"mean": 2.0, "max": 30.0}, Run(tool="wrk", failed=5)
+    stats, run = {"mean": 2.0, "max": 30.0}, lk.Run(tool="wrk", failed=5)
     limits = SLO.parse("p99=10ms, max=50ms, mean=1ms, p99.9=1s, tm99=1s, failed=1%")
-    rows = limits.check(Summary(stats, {99.0: 12.0}, 1000, "ms", run))
+    rows = limits.check(lk.Summary(stats, {99.0: 12.0}, 1000, "ms", run))
     assert [row.outcome for row in rows] == ["missed"] * 3 + ["unknown"] * 2 + ["met"]
     assert "has no p99.9" in rows[3].reason
-    nameless = Summary({"mean": 2.0}, {}, None, "ms")
+    nameless = lk.Summary({"mean": 2.0}, {}, None, "ms")
     assert "number of requests" in SLO.parse("failed=1%").check(nameless)[0].reason
 
 
@@ -306,7 +303,7 @@ def test_check_load_page_and_chart_judge_by_one_function(failing: float, seconds
 
 def test_failures_alone_meet_no_limit():
     """Where a tool reports the times of failed requests among those of the others."""
-    data = Summary({"max": 6e6}, {99.0: 6e6}, 0, run=Run(failed=10_000))
+    data = lk.Summary({"max": 6e6}, {99.0: 6e6}, 0, run=lk.Run(failed=10_000))
     rows = SLO.parse("99=1s,max=1s,failed=1%").check(data)
     assert [row.outcome for row in rows] == ["missed", "missed", "missed"]
     assert rows[0].reason == "10,000 of 10,000 requests failed, and p99 falls among them"

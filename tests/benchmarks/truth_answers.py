@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import latencykit as lk
-from latencykit.analysis.slo import SLO
 from tests.benchmarks import worlds
 from tests.benchmarks.tables import in_parallel, show
 from tests.benchmarks.worlds import Drift, Pauses, Stalls, World
@@ -86,7 +85,7 @@ def checked(asked: tuple[str, float, int]) -> dict[str, np.ndarray]:
             data = make(run)
             for at, factor in enumerate(FACTORS):
                 limit = f"p99={factor * _truth(name, 99.0):.0f}ns"
-                (row,) = SLO.parse(limit).check(data)
+                (row,) = lk.SLO.parse(limit).check(data)
                 right = row.outcome == ("met" if factor > 1 else "missed")
                 found[form][:, at] += (
                     row.outcome != "unknown", row.sure and right, row.sure and not right,

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import latencykit as lk
-from latencykit.analysis.judge import judge
 from tests.benchmarks import worlds
 from tests.benchmarks.tables import in_parallel, show
 from tests.benchmarks.worlds import Drift, Pauses, Stalls, World, moments, requests
@@ -163,7 +162,7 @@ def watched(seed: int, factor: float) -> tuple[bool, int, int]:
     rng = np.random.default_rng([seed, 7])
     values = 100 * np.exp(0.02 * rng.standard_normal(85))
     values[55:] *= factor
-    verdicts = [judge(values[:end], values[end]) for end in range(30, 80)]
+    verdicts = [lk.judge(values[:end], values[end]) for end in range(30, 80)]
     alarms = [verdict in ("better", "worse") for verdict in verdicts]
     return "worse" in verdicts[25:], sum(alarms[:25]), 25
 

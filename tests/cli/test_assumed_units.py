@@ -10,7 +10,6 @@ import pytest
 import latencykit as lk
 from latencykit.analysis.compare import unit_doubts
 from latencykit.core.run import Run, merge_runs
-from latencykit.errors import LatencyKitError
 from latencykit.io.writing import write_series as write
 from latencykit.plot.series import joined
 
@@ -245,7 +244,7 @@ def test_a_name_or_a_description_is_believed_before_a_default(
 )
 @pytest.mark.parametrize("name", ["rpc", "rpc_per_second", "rpc_size", "payload_bytes_hist"])
 def test_bytes_are_not_latency(tmp_path, name, described):
-    with pytest.raises(LatencyKitError, match=r"contains no latencies"):
+    with pytest.raises(lk.LatencyKitError, match=r"contains no latencies"):
         lk.read(scraped(tmp_path / "x.prom", name, described))
 
 

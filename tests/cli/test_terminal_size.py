@@ -11,7 +11,6 @@ from click.testing import CliRunner
 import latencykit as lk
 from latencykit._text import text_width
 from latencykit.cli import cli
-from latencykit.errors import LatencyKitError
 from latencykit.views.ctrlz import ctrlz_text
 from latencykit.views.sweep import sweep_text
 from latencykit.views.tables import fitted
@@ -52,7 +51,7 @@ def printed(monkeypatch, command, path, words=(), columns=80):
     files = {"compare": ["--base", path, "--new", path], "load": [f"1000={path}"]}
     given = [*files.get(command, [path]), *words, *COMMANDS[command]]
     result = CliRunner().invoke(cli, [command, *map(str, given)])
-    if isinstance(result.exception, LatencyKitError):
+    if isinstance(result.exception, lk.LatencyKitError):
         return None
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
     assert result.exit_code in (0, 1), result.output

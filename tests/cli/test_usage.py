@@ -8,7 +8,6 @@ import pytest
 import latencykit as lk
 from latencykit.analysis.compare import parse_condition
 from latencykit.core.histogram_log import interval_series
-from latencykit.errors import InvalidArgumentError
 from latencykit.io.writing import write_series as write
 
 H = lk.Histogram.of(np.arange(1, 3_000_000, 1000))
@@ -25,9 +24,9 @@ H = lk.Histogram.of(np.arange(1, 3_000_000, 1000))
     ],
 )
 def test_a_share_is_not_taken_for_a_percentile(text, meant):
-    with pytest.raises(InvalidArgumentError, match=f"was p{meant} meant"):
+    with pytest.raises(lk.InvalidArgumentError, match=f"was p{meant} meant"):
         lk.SLO.parse(text)
-    with pytest.raises(InvalidArgumentError, match=f"was p{meant} meant"):
+    with pytest.raises(lk.InvalidArgumentError, match=f"was p{meant} meant"):
         parse_condition(f"{float(meant) / 100:g} > +5%")
 
 
@@ -47,14 +46,14 @@ def test_a_share_is_not_taken_for_a_percentile(text, meant):
     ],
 )
 def test_a_unit_that_is_not_one_is_refused(make, unit, meant):
-    with pytest.raises(InvalidArgumentError, match=f"Did you mean '{meant}'"):
+    with pytest.raises(lk.InvalidArgumentError, match=f"Did you mean '{meant}'"):
         make(unit)
 
 
 @pytest.mark.parametrize("interval", [2, 2.0, "2", "2e6", np.int64(2), np.float64(2e6)])
 def test_an_interval_without_a_unit_is_refused(interval):
     for call in (lk.correct, lk.diagnose):
-        with pytest.raises(InvalidArgumentError, match="write a number and a unit"):
+        with pytest.raises(lk.InvalidArgumentError, match="write a number and a unit"):
             call(H, expected_interval=interval)
     plain = lk.Histogram.of([10, 100], unit="none")
     assert lk.correct(plain, 10).count == lk.correct(lk.Histogram.of([10, 100]), "10ns").count
@@ -64,7 +63,7 @@ def test_an_interval_without_a_unit_is_refused(interval):
     "name", ["page.png", "page.pdf", "page.svg", "page", "page.html.gz", "page.json"]
 )
 def test_a_page_is_html(name, tmp_path):
-    with pytest.raises(InvalidArgumentError, match="a page is written as"):
+    with pytest.raises(lk.InvalidArgumentError, match="a page is written as"):
         lk.report(H, tmp_path / name)
     assert not list(tmp_path.iterdir())
 

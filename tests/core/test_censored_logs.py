@@ -10,7 +10,6 @@ import pytest
 import latencykit as lk
 from latencykit._arrays import as_positions
 from latencykit.core.blocks import MemoryPart, block_of_rows
-from latencykit.core.buckets import EdgeBuckets
 from latencykit.core.histogram import Histogram, as_interval, merge_histograms, of_interval
 from latencykit.core.histogram_log import HistogramLog, interval_series
 from latencykit.io.parts import carried
@@ -26,7 +25,7 @@ def log_of(seed, bounds=BOUNDS, size=24, tags=("",)):
     rows = np.repeat(np.arange(size), as_positions(rng.poisson(60, size)))
     values = rng.lognormal(17, 2, rows.size)
     low, high = np.append(0.0, bounds), np.append(bounds, bounds[-1])
-    buckets = EdgeBuckets(low, high, open_ended=True)
+    buckets = lk.EdgeBuckets(low, high, open_ended=True)
     block = block_of_rows(rows, buckets.index_of(values), size, buckets)
     codes = np.arange(size) % len(tags)
     log = HistogramLog(

@@ -10,7 +10,6 @@ import pytest
 
 import latencykit as lk
 from latencykit import simulate
-from latencykit.analysis.slo import SLO
 from tests.benchmarks import worlds
 from tests.benchmarks.truth import queue
 from tests.benchmarks.worlds import Drift, Modes, Stalls, World, autoregression, requests
@@ -68,7 +67,7 @@ def test_sure_outcomes_are_right(asked: list[tuple[World, list[lk.HistogramLog]]
         for p in PERCENTILES[:3]:
             for factor in (0.5, 0.8, 0.95, 1.05, 1.25, 2.0):
                 limit = f"p{p:g}={factor * world.percentile(p) * 1e9:.0f}ns"
-                rows = [SLO.parse(limit).check(log)[0] for log in logs]
+                rows = [lk.SLO.parse(limit).check(log)[0] for log in logs]
                 decided += sum(row.outcome != "unknown" for row in rows)
                 sure += sum(row.sure for row in rows)
                 wrong += sum(row.sure and (row.outcome == "met") != (factor > 1) for row in rows)

@@ -10,9 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import latencykit as lk
-from latencykit.core.buckets import HdrBuckets
-from latencykit.core.run import Run
-from latencykit.errors import DataNotAvailableError, IncompatibleDataError, InputTooLargeError
 
 VALUES = st.lists(st.integers(0, 2**62), min_size=1, max_size=60)
 PERCENTILES = [0, 1, 25, 50, 75, 90, 99, 99.9, 99.99, 100]
@@ -20,7 +17,7 @@ PERCENTILES = [0, 1, 25, 50, 75, 90, 99, 99.9, 99.99, 100]
 
 @given(VALUES, st.integers(0, 5), st.sampled_from([1, 2, 1000, 20_000, 1 << 20]))
 def test_a_value_lies_in_its_bucket_and_the_bucket_is_narrow(values, digits, lowest):
-    layout = HdrBuckets(digits, lowest)
+    layout = lk.HdrBuckets(digits, lowest)
     given_values = np.asarray(values, np.int64)
     index = layout.index_of(given_values)
     low, high = layout.low_steps(index), layout.high_steps(index)
@@ -98,8 +95,8 @@ def test_agrees_with_the_hdrhistogram_package():
     ],
 )
 def test_what_must_not_be_added_is_refused(a, b):
-    x, y = (lk.Histogram.of([1], unit=one.get("unit", "ns"), run=Run(**one)) for one in (a, b))
-    with pytest.raises(IncompatibleDataError, match="cannot be merged"):
+    x, y = (lk.Histogram.of([1], unit=one.get("unit", "ns"), run=lk.Run(**one)) for one in (a, b))
+    with pytest.raises(lk.IncompatibleDataError, match="cannot be merged"):
         x + y
 
 
@@ -128,19 +125,19 @@ def test_a_minimum_above_the_lowest_percentile_is_not_a_minimum():
 
 def test_what_is_censored_reads_at_least():
     counted, late = (np.array([1000]), np.array([92])), {"censored": 8, "censored_at": 2e9}
-    h = lk.Histogram(HdrBuckets(3), *counted, run=Run(timeouts=8), **late)
+    h = lk.Histogram(lk.HdrBuckets(3), *counted, run=lk.Run(timeouts=8), **late)
     assert h.percentile(50) == 1000
     assert h.percentile(95) == 2e9
     row = h.percentile_rows([95])[0]
     assert (row.high, row.supported) == (float("inf"), False)
     assert h.percentile_of(1e12) == 92.0
-    with pytest.raises(InputTooLargeError, match="corrupt"):
+    with pytest.raises(lk.InputTooLargeError, match="corrupt"):
         replace(lk.Histogram.of([1, 2, 3]), censored=2**64 - 1, censored_at=4.0)
 
 
 def test_a_summary_answers_only_what_it_holds():
-    s = lk.Summary({"mean": 5.0}, run=Run(tool="go test -bench"))
-    with pytest.raises(DataNotAvailableError, match="has no p99, only mean"):
+    s = lk.Summary({"mean": 5.0}, run=lk.Run(tool="go test -bench"))
+    with pytest.raises(lk.DataNotAvailableError, match="has no p99, only mean"):
         s.percentile(99)
 
 

@@ -29,11 +29,8 @@ def columns(counted: Counted, percentiles: list[float], **known: str) -> SimpleN
     buckets, index = EdgeBuckets(counted.low, counted.high), np.arange(counted.counts.size)
     late = {"censored": counted.censored, "censored_at": counted.limit}
     histogram = Histogram(buckets, index, counted.counts, run=Run(**known), **late)
-    return SimpleNamespace(
-        **columns_at(
-            histogram, np.array(percentiles, np.float64), 0.95, histogram.evidence().doubts()
-        )
-    )
+    asked, doubts = np.array(percentiles, np.float64), histogram.evidence().doubts()
+    return SimpleNamespace(**columns_at(histogram, asked, 0.95, doubts))
 
 
 @pytest.mark.parametrize(

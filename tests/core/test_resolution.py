@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import latencykit as lk
-from latencykit.analysis.fan_out import fan_out, sequential
 from latencykit.analysis.slo import check_limit
 from latencykit.core.histogram_log import interval_series
 from latencykit.core.key_statistics import key_statistics
@@ -129,7 +128,7 @@ def test_fan_out_percentiles_lie_in_their_ranges(world, n):
     values = sample(world)
     share = (np.arange(1, values.size + 1) / values.size) ** n
     for h in (of_tool(values, (50.0, 75.0, 90.0, 99.0), "inverted_cdf"), in_buckets(values, 2.5)):
-        (found,) = fan_out(h, [n])
+        (found,) = lk.fan_out(h, [n])
         for p in (10.0, 50.0, 90.0, 99.0):
             row = found.rows([p])[0]
             true = values[np.searchsorted(share, p / 100 * (1 - 1e-12))]
@@ -144,8 +143,8 @@ def test_sums_and_hedges_lie_in_their_ranges(world, k):
     values, rng = sample(world), np.random.default_rng(k)
     draws = rng.choice(values, (20_000, k))
     for h in (of_tool(values, (50.0, 75.0, 90.0, 99.0), "inverted_cdf"), in_buckets(values, 2.5)):
-        summed = sequential(h, k)
-        (hedged,) = fan_out(h, [1], hedge=90.0)
+        summed = lk.sequential(h, k)
+        (hedged,) = lk.fan_out(h, [1], hedge=90.0)
         delay = np.percentile(values, 90, method="inverted_cdf")
         answers = np.minimum(draws[:, 0], delay + draws[:, 1])
         for found, true in ((summed, draws.sum(axis=1)), (hedged, answers)):
@@ -165,7 +164,7 @@ def test_shares_above_of_wide_buckets_have_bounds_that_hold_the_truth():
         true = np.mean([1 - np.mean(one <= cut) ** n for one in seconds])
         for factor in (4.0, 1.01):
             log = log_of(seconds, factor)
-            (found,) = fan_out(log, [n], shares=(99.0,))
+            (found,) = lk.fan_out(log, [n], shares=(99.0,))
             low, high = found.above_between[99.0]
             assert low - 1e-9 <= true <= high + 1e-9
             assert low <= found.above[99.0] <= high

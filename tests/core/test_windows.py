@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 import latencykit as lk
 from latencykit.core.histogram_log import slot_edges, slot_numbers
-from latencykit.errors import DataNotAvailableError, InputTooLargeError, InvalidArgumentError
 from latencykit.units import parse_moment
 from tests.conftest import RAW, log_of_values
 
@@ -78,12 +77,12 @@ def test_a_moment_is_written_in_many_ways(moment):
 
 @pytest.mark.parametrize("moment", ["noon", "5 parsecs", float("nan"), None, "s", ""])
 def test_what_is_not_a_moment_is_refused(moment):
-    with pytest.raises(InvalidArgumentError, match="is not a time"):
+    with pytest.raises(lk.InvalidArgumentError, match="is not a time"):
         parse_moment(moment, 0)
 
 
 def test_a_timestamp_needs_a_run_that_says_when_it_began():
-    with pytest.raises(DataNotAvailableError, match="when it began"):
+    with pytest.raises(lk.DataNotAvailableError, match="when it began"):
         log_of([0, 1]).between("2026-01-31T12:00:00")
 
 
@@ -125,6 +124,6 @@ def test_requests_that_are_far_apart_are_not_lost_among_empty_intervals():
     far = samples_of([k * 86400.0 for k in range(30)])
     log = far.to_log()
     assert (log.histogram().count, log.lengths[0], len(log)) == (30, 60.0, 29 * 1440 + 1)
-    with pytest.raises(InputTooLargeError, match="number 2,505,601, for 30 requests; use"):
+    with pytest.raises(lk.InputTooLargeError, match="number 2,505,601, for 30 requests; use"):
         far.to_log("1s")
     assert len(samples_of([0.0, 86400.0]).to_log()) == 86401

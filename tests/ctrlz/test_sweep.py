@@ -19,7 +19,6 @@ import latencykit as lk
 from latencykit import Samples, simulate
 from latencykit.analysis.sweep import Probe, Search, Stop, Tried
 from latencykit.ctrlz.sweep import _stalled
-from latencykit.errors import InvalidArgumentError
 from latencykit.plot.load_chart import _finding
 from latencykit.views.load import load_words
 from latencykit.views.sweep import sweep_record, sweep_text
@@ -234,7 +233,7 @@ def test_a_known_omission_is_refused_or_marked() -> None:
     def measure(rate: float, duration: float) -> Samples:
         return simulate.paced_loop(simulate.Server("1ms"), rate, duration, connections=4)
 
-    with pytest.raises(InvalidArgumentError, match="times requests from the send"):
+    with pytest.raises(lk.InvalidArgumentError, match="times requests from the send"):
         lk.sweep(measure, QUEUE, duration="20s")
     found = lk.sweep(measure, QUEUE, duration="20s", stop=100, runs=3, accept_omission=True)
     assert "overestimated" in found.notes[0]
@@ -242,7 +241,7 @@ def test_a_known_omission_is_refused_or_marked() -> None:
 
 def test_a_load_generator_without_a_set_load_is_refused_or_marked() -> None:
     run = lk.Run(loop="closed", measure="response", corrected="tool", duration=20)
-    with pytest.raises(InvalidArgumentError, match="offers no set load"):
+    with pytest.raises(lk.InvalidArgumentError, match="offers no set load"):
         lk.sweep(lambda *_: lk.Histogram.of([1e6] * 100).with_run(**vars(run)), QUEUE)
     found = lk.sweep(lambda _, duration: known(lambda _: 1e6)(900, duration), QUEUE, runs=3)
     assert sum("does not keep to {rate}" in note for note in found.notes) == 1
@@ -361,9 +360,9 @@ def test_wrong_arguments() -> None:
         {"start": 0}, {"start": 200, "stop": 100}, {"duration": 0}, {"precision": 5}, {"runs": 1},
         {"stop": math.inf},
     ):  # fmt: skip
-        with pytest.raises(InvalidArgumentError):
+        with pytest.raises(lk.InvalidArgumentError):
             lk.sweep(queue(0.001, 1, 1), QUEUE, **wrong)
-    with pytest.raises(InvalidArgumentError, match="must return Samples"):
+    with pytest.raises(lk.InvalidArgumentError, match="must return Samples"):
         lk.sweep(lambda _rate, _duration: [1, 2, 3], QUEUE)  # type: ignore[arg-type, return-value]
 
 

@@ -43,11 +43,10 @@ def mmc_capacity(limit: float, percentile: float, mean: float, servers: int) -> 
     """Return the load at which a percentile of the sojourn time in M/M/c reaches a limit."""
     allowed = 1 - percentile / 100
     top = servers / mean * (1 - 1e-9)
-    return float(
-        scipy.optimize.brentq(
-            lambda rate: mmc_beyond(rate, limit, mean, servers) - allowed, 1e-9, top
-        )
+    found = scipy.optimize.brentq(
+        lambda rate: mmc_beyond(rate, limit, mean, servers) - allowed, 1e-9, top
     )
+    return float(found)
 
 
 def queue(mean: float, servers: int, seed: int) -> Callable[[float, float], Samples]:

@@ -14,11 +14,9 @@ from latencykit.cli import inputs
 from latencykit.core import log_cache
 from latencykit.distributed import executors as engines
 from latencykit.distributed.executors import LocalExecutor, Task, read_each
-from latencykit.errors import InvalidArgumentError
 from latencykit.io import files as places
 from latencykit.io.files import FileRange
 from latencykit.io.parts import PartResult, carried
-from latencykit.io.reading import read
 from tests.conftest import RAW
 from tests.distributed.conftest import rows_of
 
@@ -82,7 +80,7 @@ def test_a_pool_that_is_given_up_ends_though_an_answer_is_on_its_way():
 
 @pytest.mark.parametrize("room", [0, math.inf])
 def test_a_log_travels_with_its_sum_and_its_intervals_or_where_they_are(room):
-    log = read(RAW)
+    log = lk.read(RAW)
     travelled = pickle.loads(pickle.dumps(carried(log, room, reachable=True)))
     assert rows_of(travelled) == rows_of(log)
     assert travelled.histogram().counts.tolist() == log.histogram().counts.tolist()
@@ -92,7 +90,7 @@ def test_a_log_travels_with_its_sum_and_its_intervals_or_where_they_are(room):
 
 
 def test_only_what_another_process_cannot_read_travels_in_memory(make_log, tmp_path):
-    log = read(make_log(tmp_path / "a.hlog"))
+    log = lk.read(make_log(tmp_path / "a.hlog"))
     assert carried(log, 100, reachable=True) is log
     far = carried(log, 100)
     assert far is not log
@@ -100,7 +98,7 @@ def test_only_what_another_process_cannot_read_travels_in_memory(make_log, tmp_p
 
 
 def test_a_sum_is_counted_once(monkeypatch):
-    log = read(RAW)
+    log = lk.read(RAW)
     whole = log.histogram()
     monkeypatch.setattr(type(log), "_blocks", None)
     assert log.histogram() is whole
@@ -108,14 +106,14 @@ def test_a_sum_is_counted_once(monkeypatch):
 
 def refused(place):
     """A result that is an error."""
-    return PartResult((), (), InvalidArgumentError(place.url))
+    return PartResult((), (), lk.InvalidArgumentError(place.url))
 
 
 def test_threads_end_with_the_first_error(monkeypatch):
     monkeypatch.setattr(places, "_WORTH_PROCESSES", 0)
     before = set(threading.enumerate())
     tasks = [Task((FileRange(name),)) for name in "abc"]
-    with pytest.raises(InvalidArgumentError, match="a"):
+    with pytest.raises(lk.InvalidArgumentError, match="a"):
         read_each(LocalExecutor(2), refused, tasks, lambda done, every: None, lenient=False)
     for thread in set(threading.enumerate()) - before:
         thread.join(20)

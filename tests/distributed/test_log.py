@@ -8,15 +8,8 @@ from pathlib import Path
 import pytest
 
 import latencykit as lk
-from latencykit.core.samples import Samples
 from latencykit.distributed import executors as engines
 from latencykit.distributed.results import BinnedLog, Totals, totals_of
-from latencykit.errors import (
-    CorruptInputError,
-    DataNotAvailableError,
-    IncompatibleDataError,
-    InvalidArgumentError,
-)
 from latencykit.io import files as places
 from tests.conftest import DATA, RAW
 from tests.distributed.conftest import bins_of, rows_of, same, total_of
@@ -105,9 +98,9 @@ def test_corruption_in_a_range_names_the_line_of_the_file(logs, tmp_path):
     lines[number - 1] = b"1.0,1.0,1.0,HISTrubbish\n"
     bad = tmp_path / "bad.hlog"
     bad.write_bytes(b"".join(lines))
-    with pytest.raises(CorruptInputError) as alone:
+    with pytest.raises(lk.CorruptInputError) as alone:
         lk.read(bad)
-    with pytest.raises(CorruptInputError, match=f"bad.hlog:{number}: ") as ranged:
+    with pytest.raises(lk.CorruptInputError, match=f"bad.hlog:{number}: ") as ranged:
         total_of([logs[1], str(bad)])
     assert ranged.value.line == alone.value.line == number
 
@@ -125,7 +118,7 @@ def test_unreadable_files_are_named_and_left_out_when_that_is_allowed(logs, tmp_
     reports = capsys.readouterr().err.splitlines()
     for name in ("bad.hlog", "gone.hlog"):
         assert [report for report in reports if "left out" in report and name in report]
-    with pytest.raises(InvalidArgumentError, match="none of the files"):
+    with pytest.raises(lk.InvalidArgumentError, match="none of the files"):
         total_of([gone], lenient=True)
 
 
@@ -137,10 +130,10 @@ def test_processes_give_the_same_as_one(logs, monkeypatch):
 
 def test_other_data_types_add_up_too_but_know_no_time():
     assert total_of([RAW, RAW]).count == 2 * 6852
-    h, samples = lk.Histogram.of([1, 2]), Samples(start=[0, 10**9], duration=[5, 6])
+    h, samples = lk.Histogram.of([1, 2]), lk.Samples(start=[0, 10**9], duration=[5, 6])
     assert Totals.sum([totals_of(h), totals_of(samples)]).histogram.count == 4
     assert BinnedLog.of(samples, 1.0).log.histogram().count == 2
-    with pytest.raises(InvalidArgumentError, match="has no times"):
+    with pytest.raises(lk.InvalidArgumentError, match="has no times"):
         BinnedLog.of(h, 1.0)
 
 
@@ -148,17 +141,17 @@ def test_files_without_a_clock_are_not_laid_beside_those_with_one(logs, timeless
     both = [logs[0], str(timeless)]
     total = total_of(both)
     assert total.count == 2 * lk.read(logs[0]).histogram().count
-    with pytest.raises(IncompatibleDataError, match="relative"):
+    with pytest.raises(lk.IncompatibleDataError, match="relative"):
         bins_of(both, 1.0)
     assert bins_of(both, 1.0, "relative").histogram().count == total.count
 
 
 def test_refusals(logs):
-    with pytest.raises(InvalidArgumentError):
+    with pytest.raises(lk.InvalidArgumentError):
         total_of("no-such-*.hlog")
-    with pytest.raises(InvalidArgumentError, match="no line has the tag 'nope'"):
+    with pytest.raises(lk.InvalidArgumentError, match="no line has the tag 'nope'"):
         total_of(logs[:2], tags=("nope",))
-    with pytest.raises(DataNotAvailableError, match="has no times"):
+    with pytest.raises(lk.DataNotAvailableError, match="has no times"):
         bins_of([HGRM], 1.0)
 
 
@@ -170,7 +163,7 @@ def test_urls_are_read_through_fsspec(logs):
     day = "memory://day/*.hlog"
     assert same(total_of(day), merged(logs[:3]).histogram())
     assert rows_of(bins_of(day, 3.0)) == rows_of(merged(logs[:3]).resample(3))
-    with pytest.raises(CorruptInputError, match=r"memory://day/gone.hlog: nothing is there"):
+    with pytest.raises(lk.CorruptInputError, match=r"memory://day/gone.hlog: nothing is there"):
         total_of("memory://day/gone.hlog")
     with pytest.raises(lk.LatencyKitError, match="nonsense"):
         total_of("nonsense://day/a.hlog")

@@ -15,8 +15,6 @@ from threading import Event
 import pytest
 
 import latencykit as lk
-from latencykit._limits import limits
-from latencykit.errors import LatencyKitError
 from latencykit.io import files as places
 from tests.conftest import needs_package
 from tests.servers import Replies, served
@@ -164,10 +162,10 @@ def test_a_server_that_is_silent_or_slow_is_given_up(name, limit, says, host, ru
 def test_limits_of_servers_are_taken_from_a_program_and_from_the_environment(
     host, spool, monkeypatch
 ):
-    with limits(answer=0.2), pytest.raises(LatencyKitError, match=r"said nothing for 0.2 s"):
+    with lk.limits(answer=0.2), pytest.raises(lk.LatencyKitError, match=r"said nothing for 0.2 s"):
         places.source_of(places.FileRange(f"http://{host}/silent"))
     monkeypatch.setenv("LATENCYKIT_LIMITS", "answer=100ms")
-    with pytest.raises(LatencyKitError, match=r"said nothing for 0.1 s"):
+    with pytest.raises(lk.LatencyKitError, match=r"said nothing for 0.1 s"):
         places.source_of(places.FileRange(f"http://{host}/silent"))
 
 
@@ -260,7 +258,7 @@ def test_no_login_and_no_query_is_reported_or_written(host, run, tmp_path, monke
         assert not re.search(b"secret|pwd-0451", path.read_bytes()), path
         assert not re.search("secret|pwd-0451", path.name)
     assert lk.read(url).run.source == "good.hlog"
-    with pytest.raises(LatencyKitError) as caught:
+    with pytest.raises(lk.LatencyKitError) as caught:
         lk.read(url.replace("good", "refused"))
     assert not re.search("secret|pwd-0451", str(caught.value))
 

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import latencykit as lk
-from latencykit.errors import DataNotAvailableError, IncompatibleDataError, InvalidArgumentError
 from latencykit.plot.curves import curve_of
 from latencykit.plot.series import as_series, drawable
 from tests.conftest import log_of_values
@@ -67,16 +66,16 @@ def test_a_tagged_log_is_one_series_per_tag():
 
 
 def test_what_cannot_be_drawn_is_said():
-    with pytest.raises(InvalidArgumentError, match="nothing to draw"):
+    with pytest.raises(lk.InvalidArgumentError, match="nothing to draw"):
         as_series({})
-    with pytest.raises(InvalidArgumentError, match="not list"):
+    with pytest.raises(lk.InvalidArgumentError, match="not list"):
         as_series([lk.Histogram.of([1])])
-    with pytest.raises(IncompatibleDataError, match="no axis in common"):
+    with pytest.raises(lk.IncompatibleDataError, match="no axis in common"):
         as_series({"a": lk.Histogram.of([1]), "b": lk.Histogram.of([1], unit="none")})
-    with pytest.raises(DataNotAvailableError, match="go: a summary has no buckets"):
+    with pytest.raises(lk.DataNotAvailableError, match="go: a summary has no buckets"):
         drawable({"go": lk.Summary({"mean": 1.0})}, "density")
     empty = lk.Histogram.of(np.zeros(0, np.int64))
-    with pytest.raises(DataNotAvailableError, match="nothing was counted"):
+    with pytest.raises(lk.DataNotAvailableError, match="nothing was counted"):
         drawable({"a": empty}, "curve")
     series, note = drawable({"a": empty, "b": lk.Histogram.of([1])}, "curve")
     assert (list(series), note) == (["b"], "nothing counted: a")

@@ -11,7 +11,6 @@ from matplotlib.colors import to_rgb, to_rgba
 from matplotlib.text import Text
 
 import latencykit as lk
-from latencykit.core.events import Events
 from latencykit.plot.style import _LIGHT, BLUE, INK, lighten
 
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ def samples() -> lk.Samples:
 
 def explanation(ax: Axes) -> Axes:
     at = np.array([3.0, 20.0, 44.0])
-    events = Events("gc.log", "jvm-gc", at, at + 0.1, ["Pause"] * 3)
+    events = lk.Events("gc.log", "jvm-gc", at, at + 0.1, ["Pause"] * 3)
     return lk.plot.explanation(lk.explain(samples(), events=[events]), ax=ax)
 
 

@@ -1,4 +1,4 @@
-"""The density chart."""
+"""The charts of the density and of the tail."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import pytest
 
 import latencykit as lk
 from latencykit import plot
-from latencykit.errors import DataNotAvailableError
 from latencykit.plot.density_chart import shares
 from latencykit.plot.label_layout import EndLabels
 from tests.plot.conftest import assert_tidy, drawn, lines_named, lines_of, words_of
@@ -80,6 +79,46 @@ def test_limits_are_upright_lines(ax, raw):
     assert set(line.get_xdata()) == {1e7}
 
 
-def test_a_summary_has_no_density(ax):
-    with pytest.raises(DataNotAvailableError, match="its density is unknown"):
-        plot.density(lk.Summary({"mean": 1.0}), ax=ax)
+@pytest.mark.parametrize(("chart", "part"), [(plot.density, "density"), (plot.ccdf, "tail")])
+def test_a_summary_has_neither(ax, chart, part):
+    with pytest.raises(lk.DataNotAvailableError, match=f"its {part} is unknown"):
+        chart(lk.Summary({"mean": 1.0}), ax=ax)
+
+
+# ------------------------------------------------------------ the tail
+
+
+def test_what_is_above_a_value_is_above_every_one_up_to_the_next(ax):
+    h = lk.Histogram.of([10, 10, 20, 1000])
+    plot.ccdf(h, ax=ax)
+    x, y = np.concatenate([line.get_path().vertices for line in ax.get_lines()[:2]]).T
+    assert all(line.get_drawstyle() == "steps-post" for line in ax.get_lines()[:2])
+    for value, share in ((12, 0.5), (19, 0.5), (25, 0.25), (900, 0.25)):
+        k = int(np.searchsorted(x, value, "left"))
+        assert max(y[k - 1], y[k]) >= share - 1e-9
+        assert min(y[k - 1], y[k]) == pytest.approx(share)
+
+
+@pytest.mark.slow
+def test_the_band_is_that_of_the_percentiles(ax, raw):
+    plot.ccdf(raw.histogram(), ax=ax, confidence=0.95)
+    (band,) = ax.collections
+    least = 1 - raw.histogram().sample_limit() / 100
+    # as that of the percentiles, to the dashes
+    assert band.get_paths()[0].vertices[:, 1].min() == pytest.approx(least)
+
+
+def test_limits_are_points_at_the_share_that_they_allow(ax, raw):
+    plot.ccdf(raw, ax=ax, slo=[(99, 1e7)])
+    (point,) = lines_named(ax, "_slo")
+    assert point.get_xdata() == [1e7]
+    assert point.get_ydata() == [pytest.approx(0.01)]
+
+
+@pytest.mark.parametrize(
+    ("high", "censored", "mark"), [(20, 0, ["v"]), (400, 0, []), (20, 3, [">"])]
+)
+def test_a_mark_at_the_end_says_what_is_known_of_the_maximum(ax, high, censored, mark):
+    late = {"censored": censored, "censored_at": 20.0}
+    plot.ccdf(lk.Histogram.from_buckets([1, 19], [10, high], [50, 50], **late), ax=ax)
+    assert [line.get_marker() for line in ax.get_lines() if line.get_marker() in "v>"] == mark

@@ -9,7 +9,6 @@ from matplotlib.figure import Figure
 
 import latencykit as lk
 from latencykit import plot
-from latencykit.errors import InvalidArgumentError
 from latencykit.plot.files import save
 from tests.conftest import python
 
@@ -37,7 +36,7 @@ def test_size_and_resolution(tmp_path, raw):
 
 
 def test_another_ending_is_refused(tmp_path, raw):
-    with pytest.raises(InvalidArgumentError, match=r"x\.gif: charts are written as"):
+    with pytest.raises(lk.InvalidArgumentError, match=r"x\.gif: charts are written as"):
         save(plot.percentiles, raw, tmp_path / "x.gif")
 
 

@@ -9,7 +9,6 @@ from matplotlib.collections import QuadMesh
 import latencykit as lk
 from latencykit import plot
 from latencykit.core.blocks import MemoryPart, block_of_rows
-from latencykit.errors import DataNotAvailableError, IncompatibleDataError
 from latencykit.plot.heatmap_chart import grid
 from tests.plot.conftest import assert_tidy, drawn, log_of, words_of
 
@@ -104,9 +103,9 @@ def test_of_several_series_the_total_is_drawn_and_named(later, label, columns):
 
 def test_series_without_a_total_or_times_are_refused(raw, ax):
     sides = {name: raw.with_run(measure=name) for name in ("service", "response")}
-    with pytest.raises(IncompatibleDataError, match="cannot be merged"):
+    with pytest.raises(lk.IncompatibleDataError, match="cannot be merged"):
         plot.heatmap(sides, ax=ax)
-    with pytest.raises(DataNotAvailableError, match="b: this source has no times"):
+    with pytest.raises(lk.DataNotAvailableError, match="b: this source has no times"):
         plot.heatmap({"a": raw, "b": raw.histogram()}, ax=ax)
-    with pytest.raises(DataNotAvailableError, match="has no times"):
+    with pytest.raises(lk.DataNotAvailableError, match="has no times"):
         plot.heatmap(raw.histogram(), ax=ax)

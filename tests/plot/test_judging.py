@@ -8,7 +8,6 @@ from matplotlib.colors import same_color
 
 import latencykit as lk
 from latencykit import plot
-from latencykit.errors import DataNotAvailableError, InvalidArgumentError
 from latencykit.plot.style import AMBER, BLUE
 from tests.conftest import CTRLZ, SCHEDULED
 from tests.plot.conftest import (
@@ -61,11 +60,8 @@ def test_a_curve_for_each_number_of_calls_and_its_bound(ax, scheduled):
 @pytest.mark.slow
 def test_fan_out_says_how_many_users_fare_worse(scheduled):
     figure = drawn(plot.fan_out, {"a": scheduled}, n=[1, 10, 100])
-    assert any(
-        "30 % of users who wait for 100 calls fare worse than the p99 of one (63 %"
-        in " ".join(word.split())
-        for word in words_of(figure)
-    )
+    said = "30 % of users who wait for 100 calls fare worse than the p99 of one (63 %"
+    assert any(said in " ".join(word.split()) for word in words_of(figure))
     assert_tidy(figure)
     alone = words_of(drawn(plot.fan_out, {"a": scheduled}, n=[100], independent=True))
     assert any(word.startswith("63 % of users") for word in alone)
@@ -86,9 +82,9 @@ def test_many_numbers_of_calls_have_a_legend(scheduled):
 
 
 def test_fan_out_of_what_has_none(ax, scheduled):
-    with pytest.raises(DataNotAvailableError):
+    with pytest.raises(lk.DataNotAvailableError):
         plot.fan_out(lk.Summary({"mean": 1.0}), ax=ax)
-    with pytest.raises(InvalidArgumentError, match="one series, not 2"):
+    with pytest.raises(lk.InvalidArgumentError, match="one series, not 2"):
         plot.fan_out({"a": scheduled, "b": scheduled}, ax=ax)
 
 
@@ -134,7 +130,7 @@ def test_ticks_of_the_shift_keep_apart():
 
 
 def test_no_percentile_no_shift(ax):
-    with pytest.raises(DataNotAvailableError, match="no percentile"):
+    with pytest.raises(lk.DataNotAvailableError, match="no percentile"):
         plot.compare(lk.Summary({"mean": 1.0}), lk.Summary({"mean": 2.0}), ax=ax)
 
 
@@ -176,7 +172,7 @@ def test_saturated_runs_stand_out(ax):
 def test_a_load_curve_takes_what_was_measured(ax):
     found = lk.load_curve(sweep(300, 600), "99=20ms")
     assert plot.load_curve(found, ax=ax) is ax
-    with pytest.raises(DataNotAvailableError):
+    with pytest.raises(lk.DataNotAvailableError):
         plot.load_curve({"500": lk.Summary({"mean": 1.0})}, ax=ax)
 
 

@@ -11,7 +11,6 @@ from matplotlib.colors import same_color
 
 import latencykit as lk
 from latencykit import plot
-from latencykit.errors import DataNotAvailableError
 from latencykit.plot.style import BLUE, INK, RED
 from tests.conftest import SCHEDULED
 from tests.plot.conftest import (
@@ -260,7 +259,7 @@ def test_a_table_of_percentiles_is_drawn_to_its_last_one_each_series_with_its_ow
 def test_an_empty_series_beside_others_is_named_not_hidden(raw):
     figure = drawn(plot.percentiles, {"a": raw, "b": lk.Histogram.of(np.zeros(0, np.int64))})
     assert says(figure, "nothing counted: b")
-    with pytest.raises(DataNotAvailableError, match="nothing was counted"):
+    with pytest.raises(lk.DataNotAvailableError, match="nothing was counted"):
         drawn(plot.percentiles, lk.Histogram.of(np.zeros(0, np.int64)))
 
 

@@ -8,7 +8,6 @@ import pytest
 
 import latencykit as lk
 from latencykit import plot
-from latencykit.errors import DataNotAvailableError
 from latencykit.plot.label_layout import EndLabels
 from latencykit.plot.timeline_chart import as_log, envelope, failures, intervals_of
 from latencykit.units import format_value
@@ -200,9 +199,9 @@ def test_linear_values(raw):
 
 
 def test_what_knows_no_time_has_no_timeline(ax, raw):
-    with pytest.raises(DataNotAvailableError, match="a: this source has no times"):
+    with pytest.raises(lk.DataNotAvailableError, match="a: this source has no times"):
         plot.timeline({"a": raw.histogram()}, ax=ax)
-    with pytest.raises(DataNotAvailableError, match="contains no interval"):
+    with pytest.raises(lk.DataNotAvailableError, match="contains no interval"):
         plot.timeline(raw.between(1e6, 2e6), ax=ax)
 
 

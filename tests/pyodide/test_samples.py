@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 import latencykit as lk
-from latencykit.errors import LatencyKitError, MissingPackageError
 from latencykit.views.diagnosis import diagnosis_record
 from tests.conftest import DATA
 
@@ -28,9 +27,9 @@ def answer(name: str) -> Any:
     """What a file says, or why it is refused, as JSON has it."""
     try:
         data = lk.read(ROOT / name)
-    except MissingPackageError as error:
+    except lk.MissingPackageError as error:
         return {"missing": str(error)}
-    except LatencyKitError as error:
+    except lk.LatencyKitError as error:
         return str(error).replace(f"{ROOT}/", "")
     series = data if isinstance(data, dict) else {"": data}
     return json.loads(json.dumps({key: facts(one) for key, one in series.items()}, default=str))
@@ -64,7 +63,7 @@ def facts(data: Any) -> dict[str, Any]:
 def attempt(ask: Any, *words: Any) -> Any:
     try:
         value = ask(*words)
-    except LatencyKitError as error:
+    except lk.LatencyKitError as error:
         return str(error)
     return value() if callable(value) else value
 

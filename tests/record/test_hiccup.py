@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import latencykit as lk
-from latencykit.errors import InvalidArgumentError
 from latencykit.record.hiccup import hiccup, lateness
 
 MS = 1_000_000
@@ -95,6 +94,6 @@ def test_a_stop_of_the_parent_is_not_recorded_and_one_of_both_is(tmp_path, whole
 
 @pytest.mark.parametrize("bad", [{"resolution": "1us"}, {"duration": 0}, {"interval": "1us"}])
 def test_what_cannot_be_used_is_refused(tmp_path, bad) -> None:
-    with pytest.raises(InvalidArgumentError):
+    with pytest.raises(lk.InvalidArgumentError):
         hiccup(tmp_path / "h.hlog", **bad)
     assert not (tmp_path / "h.hlog").exists()

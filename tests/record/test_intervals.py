@@ -7,7 +7,6 @@ import pytest
 
 import latencykit as lk
 from latencykit.core.histogram_log import interval_series
-from latencykit.errors import InvalidArgumentError
 from latencykit.record.intervals import IntervalCounter, interval_width
 
 SECOND = 10**9
@@ -76,5 +75,5 @@ def test_many_values_are_folded(monkeypatch) -> None:
 
 @pytest.mark.parametrize("interval", ["0.5ms", 0, "-1s"])
 def test_intervals_below_a_millisecond_are_refused(interval) -> None:
-    with pytest.raises(InvalidArgumentError, match="at least 1 ms"):
+    with pytest.raises(lk.InvalidArgumentError, match="at least 1 ms"):
         interval_width(interval)

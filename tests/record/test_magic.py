@@ -3,7 +3,6 @@ from __future__ import annotations
 import pytest
 
 import latencykit as lk
-from latencykit.errors import InvalidArgumentError
 from tests.conftest import needs_package
 
 pytestmark = needs_package("IPython", "test")
@@ -56,5 +55,5 @@ def test_an_error_in_the_code_ends_the_measurement(shell) -> None:
 
 @pytest.mark.parametrize("line", ["", "-n x pass", "-n 0 pass", "--wrong 3 pass", "--rate 0 pass"])
 def test_what_cannot_be_used_is_refused(shell, line) -> None:
-    with pytest.raises(InvalidArgumentError):
+    with pytest.raises(lk.InvalidArgumentError):
         shell.run_line_magic("latency", line)

@@ -12,13 +12,6 @@ import pytest
 
 import latencykit as lk
 from latencykit.core.samples import OUTCOMES
-from latencykit.errors import (
-    IncompatibleDataError,
-    InputTooLargeError,
-    InvalidArgumentError,
-    LatencyKitError,
-)
-from latencykit.record.recorder import Recorder
 from tests.conftest import python
 
 
@@ -44,7 +37,7 @@ def clock(monkeypatch):
 
 
 def test_a_block_counts_its_service_time(clock) -> None:
-    recorder = Recorder()
+    recorder = lk.Recorder()
     for ms in (1, 2, 5):
         with recorder.measure():
             clock.now += ms * 1_000_000
@@ -57,7 +50,7 @@ def test_a_block_counts_its_service_time(clock) -> None:
 
 
 def test_a_decorated_function_is_measured_and_stays_itself(clock) -> None:
-    recorder = Recorder()
+    recorder = lk.Recorder()
 
     @recorder
     def work(ms: int) -> int:
@@ -71,7 +64,7 @@ def test_a_decorated_function_is_measured_and_stays_itself(clock) -> None:
 
 
 def test_a_coroutine_is_measured_until_it_returns(clock) -> None:
-    recorder = Recorder()
+    recorder = lk.Recorder()
 
     @recorder.measure(tag="get")
     async def work() -> str:
@@ -91,15 +84,15 @@ def test_a_coroutine_is_measured_until_it_returns(clock) -> None:
 
 
 def test_generators_are_refused() -> None:
-    with pytest.raises(InvalidArgumentError, match="generator"):
+    with pytest.raises(lk.InvalidArgumentError, match="generator"):
 
-        @Recorder()
+        @lk.Recorder()
         def work():
             yield 1
 
 
 def test_slots_count_from_when_they_were_due(clock) -> None:
-    recorder = Recorder(rate=100)
+    recorder = lk.Recorder(rate=100)
     for slot in recorder.schedule(count=5):
         with slot:
             clock.now += 25_000_000 if slot.due == 1_010_000_000 else 1_000_000
@@ -112,7 +105,7 @@ def test_slots_count_from_when_they_were_due(clock) -> None:
 
 
 def test_an_asynchronous_schedule_keeps_its_times() -> None:
-    recorder = Recorder()
+    recorder = lk.Recorder()
 
     async def run() -> list[int]:
         dues = []
@@ -128,14 +121,14 @@ def test_an_asynchronous_schedule_keeps_its_times() -> None:
 
 
 def test_one_recorder_holds_one_kind_of_time() -> None:
-    recorder = Recorder()
+    recorder = lk.Recorder()
     recorder.record(5)
-    with pytest.raises(IncompatibleDataError, match="service times"):
+    with pytest.raises(lk.IncompatibleDataError, match="service times"):
         recorder.measure(intended=1)
 
 
 def test_failures_are_counted_apart(clock) -> None:
-    recorder = Recorder()
+    recorder = lk.Recorder()
     for error in (ValueError, TimeoutError, KeyboardInterrupt):
         with pytest.raises(error), recorder.measure():
             raise error
@@ -149,7 +142,7 @@ def test_failures_are_counted_apart(clock) -> None:
 
 
 def test_threads_lose_nothing(tmp_path) -> None:
-    recorder = Recorder(tmp_path / "a.hlog", interval="20ms")
+    recorder = lk.Recorder(tmp_path / "a.hlog", interval="20ms")
 
     def work() -> None:
         for k in range(5000):
@@ -166,7 +159,7 @@ def test_threads_lose_nothing(tmp_path) -> None:
 
 
 def test_many_rows_of_every_kind_are_counted_and_kept(clock) -> None:
-    recorder = Recorder(interval="10ms")
+    recorder = lk.Recorder(interval="10ms")
     expected = []
     for k in range(30_000):
         clock.now += 1_000
@@ -187,31 +180,31 @@ def test_many_rows_of_every_kind_are_counted_and_kept(clock) -> None:
 
 
 def test_what_a_duration_may_be(clock) -> None:
-    recorder = Recorder()
+    recorder = lk.Recorder()
     record, measure = recorder.record, recorder.measure
     for value in (5, 5.9, True, np.int64(5), np.float32(5.5)):
         recorder.record(value)
     for value in ("5", -1, 1 << 62, -0.5, float("nan"), 2**70):
-        with pytest.raises((InvalidArgumentError, TypeError)):
+        with pytest.raises((lk.InvalidArgumentError, TypeError)):
             recorder.record(value)
     assert recorder.samples().duration.tolist() == [5, 5, 1, 5, 5]
     with pytest.raises(TypeError):
         record(5, 6)
     with pytest.raises(TypeError):
         record(5, name="a")
-    with pytest.raises(InvalidArgumentError, match="from 0 to 2"):
+    with pytest.raises(lk.InvalidArgumentError, match="from 0 to 2"):
         record(-1)
     measurement = measure()
     assert (measurement.due, type(measurement)) == (None, type(measure(tag="a")))
     recorder.close()
     for use in (record, lambda _: measure()):
-        with pytest.raises(InvalidArgumentError, match="closed"):
+        with pytest.raises(lk.InvalidArgumentError, match="closed"):
             use(1)
 
 
 @pytest.mark.slow
 def test_a_recorder_is_freed_with_its_rows() -> None:
-    recorder = Recorder()
+    recorder = lk.Recorder()
     with recorder.measure():
         pass
     timer, freed = recorder.measure(), weakref.ref(recorder)
@@ -223,7 +216,7 @@ def test_a_recorder_is_freed_with_its_rows() -> None:
 
 def test_the_file_says_what_was_measured(tmp_path) -> None:
     path = tmp_path / "a.hlog"
-    with Recorder(path, tag="db") as recorder:
+    with lk.Recorder(path, tag="db") as recorder:
         for slot in recorder.schedule(1000, count=3):
             with slot:
                 pass
@@ -238,13 +231,8 @@ def test_the_file_says_what_was_measured(tmp_path) -> None:
 @pytest.mark.slow
 def test_a_killed_program_leaves_a_valid_file(tmp_path) -> None:
     path = tmp_path / "a.hlog"
-    code = (
-        "import os, sys, latencykit as lk\n"
-        "r = lk.Recorder(sys.argv[1])\n"
-        "for k in range(10): r.record(1000)\n"
-        "r.flush()\n"
-        "os.kill(os.getpid(), 9)\n"
-    )
+    code = "import os, sys, latencykit as lk; r = lk.Recorder(sys.argv[1])"
+    code += "; [r.record(1000) for _ in range(10)]; r.flush(); os.kill(os.getpid(), 9)"
     python("-c", code, path, check=False, timeout=60)
     assert lk.read(path).histogram().count == 10
 
@@ -258,16 +246,16 @@ def test_an_open_recorder_is_written_out_when_the_program_ends(tmp_path) -> None
 
 
 def test_a_write_that_fails_is_reported_at_the_next_measurement(tmp_path) -> None:
-    recorder = Recorder(tmp_path / "a.hlog", interval="5ms")
+    recorder = lk.Recorder(tmp_path / "a.hlog", interval="5ms")
     recorder.record(1)
     recorder._stream.close()
     recorder._counter._writer._stream = recorder._counter._stream = _Full()
     deadline = time.monotonic() + 20
     while recorder._failure is None and time.monotonic() < deadline:
         time.sleep(0.005)
-    with pytest.raises(LatencyKitError, match="could not be written: no space"):
+    with pytest.raises(lk.LatencyKitError, match="could not be written: no space"):
         recorder.record(1)
-    with pytest.raises(LatencyKitError):
+    with pytest.raises(lk.LatencyKitError):
         recorder.close()
 
 
@@ -280,18 +268,18 @@ class _Full:
 
 
 def test_rows_beyond_the_limit_are_counted_but_not_kept() -> None:
-    recorder = Recorder(keep=10)
+    recorder = lk.Recorder(keep=10)
     for _ in range(11):
         recorder.record(3)
     assert recorder.histogram().count == 11
-    with pytest.raises(InputTooLargeError, match="keep="):
+    with pytest.raises(lk.InputTooLargeError, match="keep="):
         recorder.samples()
 
 
 def test_a_closed_recorder_refuses_but_still_answers() -> None:
-    with Recorder() as recorder:
+    with lk.Recorder() as recorder:
         recorder.record(7)
-    with pytest.raises(InvalidArgumentError, match="closed"):
+    with pytest.raises(lk.InvalidArgumentError, match="closed"):
         recorder.record(8)
     assert recorder.histogram().count == 1
     assert repr(recorder) == "Recorder(1 measurements)"
@@ -300,13 +288,13 @@ def test_a_closed_recorder_refuses_but_still_answers() -> None:
 @pytest.mark.parametrize(
     "use",
     [
-        lambda: Recorder(tag="a,b"),
-        lambda: Recorder().record(-1),
-        lambda: Recorder().schedule(),
-        lambda: Recorder().schedule(0),
-        lambda: Recorder(interval="1us"),
+        lambda: lk.Recorder(tag="a,b"),
+        lambda: lk.Recorder().record(-1),
+        lambda: lk.Recorder().schedule(),
+        lambda: lk.Recorder().schedule(0),
+        lambda: lk.Recorder(interval="1us"),
     ],
 )
 def test_what_cannot_be_used_is_refused(use) -> None:
-    with pytest.raises(InvalidArgumentError):
+    with pytest.raises(lk.InvalidArgumentError):
         use()

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import latencykit as lk
-from latencykit.core.buckets import HdrBuckets
 from latencykit.core.quantiles import statistic_text, values_at
 from latencykit.io.writing import write_series as write
 from latencykit.units import format_value
@@ -27,7 +26,7 @@ SHOWN = [50.0, 90.0, 99.0, 99.9, 99.99, 100.0]
 
 def at_page(histogram: lk.Histogram, digits: int = 3) -> dict[float, float]:
     """The percentiles of a histogram at the page's resolution, and the exact maximum."""
-    coarse = histogram.rebucket(HdrBuckets(digits))
+    coarse = histogram.rebucket(lk.HdrBuckets(digits))
     values, _, beyond = values_at(coarse, np.array(SHOWN))
     values = np.where(beyond, values, np.minimum(values, histogram.max))
     return dict(zip(SHOWN, values.tolist(), strict=True))

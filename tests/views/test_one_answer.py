@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import latencykit as lk
-from latencykit.analysis.slo import SLO
-from latencykit.core.buckets import HdrBuckets
 from latencykit.core.quantiles import highest_pinned_down
 from latencykit.plot.series import as_series
 from latencykit.views.page_series import page_series
@@ -59,7 +57,7 @@ def check(name: str, kept: list[tuple[str, Any]]) -> None:
         middle = float(whole.percentile(percentile))
         for factor in FACTORS if 0 < middle < float("inf") else ():
             unit = "" if whole.unit == "none" else whole.unit
-            slo = SLO.parse(f"p{percentile:g}={factor * middle!r}{unit}")
+            slo = lk.SLO.parse(f"p{percentile:g}={factor * middle!r}{unit}")
             rows = {form: slo.check(data)[0] for form, data in kept}
             outcomes = {row.outcome for row in rows.values()} - {"unknown"}
             said = {form: (row.outcome, row.sure) for form, row in rows.items()}
@@ -75,7 +73,7 @@ def load(name: str, kept: list[tuple[str, Any]]) -> None:
         middle = float(data.histogram().percentile(99.0) if form != "percentiles" else 0.0)
         for factor in (0.5, 2.0) if 0 < middle < float("inf") else ():
             unit = "" if data.unit == "none" else data.unit
-            slo = SLO.parse(f"p99={factor * middle!r}{unit}")
+            slo = lk.SLO.parse(f"p99={factor * middle!r}{unit}")
             (row,) = slo.check(data)
             curve = lk.load_curve({"100": data}, slo)
             if not curve.rows[0].saturated:
@@ -121,7 +119,7 @@ def test_every_output_supports_the_same_percentiles(case: Case, tmp_path: Path) 
         assert [row["percentile"] for row in rows if row["supported"]] == plain
 
         # An .hgrm needs such buckets, and has no line for requests of which only a bound is known.
-        if total.censored or not isinstance(total.buckets, HdrBuckets):
+        if total.censored or not isinstance(total.buckets, lk.HdrBuckets):
             continue
         path = tmp_path / "total.hgrm"
         path.unlink(missing_ok=True)

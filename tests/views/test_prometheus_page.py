@@ -53,9 +53,8 @@ def test_the_bucket_without_an_end_is_not_a_timeout(scrape: Path) -> None:
     assert "above the last bucket" in html
     (row,) = data.percentile_rows([99.9])
     assert row.cause == "above the last bucket"
-    late = lk.Samples(
-        start=[0, 1, 2], duration=[10**6, 10**6, 10**9], outcome=["ok", "ok", "timeout"]
-    )
+    third = ["ok", "ok", "timeout"]
+    late = lk.Samples(start=[0, 1, 2], duration=[10**6, 10**6, 10**9], outcome=third)
     assert late.histogram().percentile_rows([99.9])[0].cause == "timeouts"
 
 

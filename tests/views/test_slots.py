@@ -7,7 +7,6 @@ import pytest
 
 import latencykit as lk
 from latencykit._text import script_json
-from latencykit.core.buckets import HdrBuckets
 from latencykit.views.page_data import page_bins, started
 from tests.conftest import log_of_values
 
@@ -30,7 +29,7 @@ def test_every_slot_counts_what_its_intervals_counted_and_keeps_their_maximum(si
         part = log.between(slots.start[k], slots.end[k]).histogram()
         assert slots.max[k] == part.max
         assert slots.sum[k] / part.count == pytest.approx(part.mean, rel=1e-12)
-        for seen, layout in ((slots, HdrBuckets(3)), (slots.coarser(), HdrBuckets(2))):
+        for seen, layout in ((slots, lk.HdrBuckets(3)), (slots.coarser(), lk.HdrBuckets(2))):
             held = slice(seen.indptr[k], seen.indptr[k + 1])
             wanted = part.rebucket(layout)
             assert seen.counts[held].tolist() == wanted.counts.tolist()

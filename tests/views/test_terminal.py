@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 import latencykit as lk
-from latencykit.errors import DataNotAvailableError
 from latencykit.views.terminal import terminal_chart
 from tests.conftest import RAW
 
@@ -15,16 +14,10 @@ def test_curve_and_timeline_stand_below_each_other_with_their_axes_and_maxima(ra
     lines = text.splitlines()
     assert max(map(len, lines)) <= 80
     assert "6,852 requests in 21 s" in lines[0]
-    for words in (
-        "percentile of requests",
-        "seconds from the start",
-        "max 6 s",
-        "100%",
-        "99.9",
-        "10 ms",
-        "p50",
-    ):
+    for words in ("percentile of requests", "seconds from the start"):
         assert words in text
+    for label in ("max 6 s", "100%", "99.9", "10 ms", "p50"):
+        assert label in text
 
 
 @pytest.mark.slow
@@ -53,9 +46,9 @@ def test_foreign_names_cannot_speak_to_the_terminal(raw):
 
 
 def test_what_has_no_curve_says_so():
-    with pytest.raises(DataNotAvailableError):
+    with pytest.raises(lk.DataNotAvailableError):
         terminal_chart(lk.Summary({"mean": 1.0}))
-    with pytest.raises(DataNotAvailableError):
+    with pytest.raises(lk.DataNotAvailableError):
         terminal_chart(lk.Histogram.of([0, 0]))
 
 
