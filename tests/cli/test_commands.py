@@ -184,7 +184,14 @@ def test_diagnose_knows_that_rows_with_starts_are_such(run, tmp_path):
         at = max(at + 0.01, at + took)
     path.write_text("\n".join(lines) + "\n")
     text = run("diagnose", path)[1]
-    assert "At 100/s, 500 requests were due in that time" in text
+    assert "At 100/s, 500 requests were due in that time: the 1 that was sent waited" in text
+
+
+def test_diagnose_counts_what_was_as_slow_where_sends_are_unknown():
+    stats = {"max": 4e9, "mean": 5e7}
+    report = lk.Histogram.from_percentiles([50, 99], [1e6, 4e6], 2000, reported_stats=stats)
+    found = lk.diagnose(report.with_run(duration=20.0, connections=8))
+    assert "400 requests were due in that time; 10 requests were as slow" in str(found)
 
 
 def test_diagnose_of_all_series_is_one_finding(run, tmp_path):

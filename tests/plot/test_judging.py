@@ -43,6 +43,11 @@ def sweep(*rates: int) -> dict[str, lk.Histogram]:
 # ---------------------------------------------------------------- fan-out
 
 
+def test_few_curves_are_named_beside_them(scheduled):
+    words = words_of(drawn(plot.fan_out, {"a": scheduled}, n=[1, 100]))
+    assert {"1 call", "100 calls"} <= set(words)
+
+
 @pytest.mark.slow
 def test_a_curve_for_each_number_of_calls_and_its_bound(ax, scheduled):
     plot.fan_out({"a": scheduled}, [1, 100], ax=ax)

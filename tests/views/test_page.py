@@ -12,7 +12,8 @@ import pytest
 
 import latencykit as lk
 from latencykit.views.page import page_html
-from latencykit.views.summary import headline
+from latencykit.views.series import series_record
+from latencykit.views.summary import headline, trust
 from tests.conftest import CTRLZ, RAW, SCHEDULED
 from tests.views.conftest import model_of
 
@@ -36,6 +37,13 @@ def test_the_policy_allows_the_pages_own_script_and_style_and_nothing_else(page)
     assert "unsafe" not in policy
     markup = re.sub(r"(?s)<script.*?</script>", "", page)
     assert not re.search(r"<[^>]*\s(style|on\w+)=", markup)
+
+
+@pytest.mark.parametrize("facts", [{}, {"failed": 3, "timeouts": 2}])
+def test_requests_that_failed_are_stated(facts):
+    one = lk.Histogram.of([1, 2, 3]).with_run(**facts)
+    sentence = "Not counted among the answered requests: 3 failed, 2 timed out."
+    assert (sentence in trust(one, series_record("a", one))) == bool(facts)
 
 
 def test_it_reaches_for_nothing(page):

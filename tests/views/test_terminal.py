@@ -13,6 +13,7 @@ def test_curve_and_timeline_stand_below_each_other_with_their_axes_and_maxima(ra
     text = terminal_chart(raw, colour=False)
     lines = text.splitlines()
     assert max(map(len, lines)) <= 80
+    assert len(lines) <= 2 * 20 + 1
     assert "6,852 requests in 21 s" in lines[0]
     for words in ("percentile of requests", "seconds from the start"):
         assert words in text
