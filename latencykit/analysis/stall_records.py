@@ -250,7 +250,7 @@ def _of_trace(facts: Facts, trace: Trace, stalls: Stalls) -> StallRecord | None:
             resumed[k] = max(float(following.sum()) - reply, 0.0) if following.size else 0.0
     lull = np.zeros(length.size)
     for k, lasted in enumerate((stop - begin).tolist()):
-        width = max(lasted, TINY) / RECORD.window_parts
+        width = max(lasted / RECORD.window_parts, trace.span / RECORD.max_bins, TINY)
         edges = np.arange(0.0, trace.span + TINY, width)
         free = _outside(every, edges[:-1], edges[1:], RECORD.throughout)
         counts = sends(edges[:-1], edges[1:]).astype(np.float64)

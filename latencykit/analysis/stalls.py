@@ -202,7 +202,7 @@ class Trace:
         steps = [0.0]
         for times in (self.due, self.end):
             moments = np.unique(times)
-            if 2 < moments.size < times.size / PAUSE.coarse_stamps:
+            if 1 < moments.size < times.size / PAUSE.coarse_stamps:
                 steps.append(float(np.median(np.diff(moments))))
         return max(steps)
 

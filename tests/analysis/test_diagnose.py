@@ -566,6 +566,15 @@ def test_how_unusual_it_is_that_requests_as_slow_overlap() -> None:
     assert decades.tolist() == [pytest.approx(-math.log10(100 / 20_000) - 2), 0.0]
 
 
+def test_two_seconds_of_a_clock_of_whole_seconds() -> None:
+    """As ab writes starts: no pause lies between them, nothing is due after the last, and no stall shows."""
+    start, took = np.repeat([0.0, 1e9], 1500), np.resize([1e6, 2e6, 3e6], 3000)
+    took[[0, -1]] = 5e6, 20e6
+    found = lk.diagnose(lk.Samples(start=start, duration=took))
+    assert (found.verdict, found.left, len(found.detected_stalls)) == ("no stall", None, 0)
+    assert found.rate == pytest.approx(3000)
+
+
 @pytest.mark.parametrize("count", [1, 2, 3, 5, 10, 19])
 def test_few_requests_show_nothing(count: int) -> None:
     """No explanation is weighed, whatever the form and whatever is stated."""
