@@ -16,7 +16,7 @@ from latencykit.plot.series import slo_finding, slo_pairs
 from latencykit.simulate import Server, Stall, paced_loop
 from latencykit.views.page_results import checked_limits
 from latencykit.views.page_series import page_series
-from latencykit.views.slo import SENTENCES, _interval, check_text, slo_texts
+from latencykit.views.slo import SENTENCES, _interval, check_text, exit_text, slo_texts
 from tests.conftest import FORMS
 
 MS = 1_000_000
@@ -237,6 +237,8 @@ def test_all_together() -> None:
     assert passed([sure, met], strict=True) is False
     assert passed([sure, unknown], strict=True) is False
     assert wide.outcome == "missed"
+    assert "1 limit met, but not surely" in exit_text([sure, met], good=False, strict=True)
+    assert "met, but" not in exit_text([sure, met], good=True)
 
 
 def ticking(tick: float, factor: float = 1.0) -> lk.Samples:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from xml.etree import ElementTree as ET
 
 import numpy as np
@@ -163,6 +164,13 @@ def test_compare_series_by_series(run):
     merged = run.json("compare", "--merge", TAGGED, TAGGED)
     assert merged["rows"] == found["rows"]
     assert "series" not in merged
+
+
+def test_compare_prints_the_usual_ones_of_many_percentiles(run):
+    words = ("compare", RAW, SCHEDULED, "--percentiles", ",".join(map(str, range(5, 100, 5))))
+    printed = re.findall(r"(?m)^p\d+", run(*words)[1])
+    assert printed == ["p50", "p75", "p90", "p95"]
+    assert {"p5", "p95"} <= {row["statistic"] for row in run.csv(*words, status=1)}
 
 
 # ---------------------------------------------------------------- check

@@ -63,7 +63,7 @@ def test_a_diagnosis_keeps_the_names_of_its_axes(shape):
     upper, lower = figure.axes[0].child_axes
     name, other = upper.xaxis.label.get_window_extent(), lower.get_window_extent()
     assert name.y0 >= 0
-    assert name.y0 >= other.y1 or name.x1 <= other.x0
+    assert name.x1 <= other.x0 if height == 300 else name.y0 >= other.y1  # low pages: beside
 
 
 def test_the_axis_of_time_ends_where_the_data_do():

@@ -50,6 +50,8 @@ def test_one_unit_for_all_ticks():
     texts = [axes.ValueFormatter("ns", "ms")(value) for value in (1e3, 1e6, 2e9)]
     assert texts == ["0.001 ms", "1 ms", "2,000 ms"]
     assert axes.ValueFormatter("ns", "us")(1e6) == "1,000 µs"
+    bare, time = axes.ValueFormatter("none"), axes.ValueFormatter("ns")
+    assert (bare(1500.0), time(1_234_500.0)) == ("1,500", "1.2345 ms")
 
 
 def test_locators_keep_out_of_the_room_that_is_not_theirs():
