@@ -808,11 +808,12 @@ def _holes(
         return np.where(parts > 1, known / np.maximum(time, TINY), math.nan)
 
     # Where the load changes over the run, requests are due at the rate before the stall or after
-    # it, where a burst may be: what is nearer to that of all.
+    # it, where a burst may be: what is nearer to that of all, which lies between them in midst.
     one_side = change(np.maximum(first - reach, 0), first)
     other = change(best, np.minimum(best + reach, size))
     nearer = np.isnan(other) | (np.abs(one_side) < np.abs(other))
     more = np.nan_to_num(np.where(nearer, one_side, other))
+    more[one_side * other < 0] = 0.0
 
     def lacking(until: Ints) -> Floats:
         return total[until] - total[first] + more * _sums(rows.length, first, until)

@@ -163,6 +163,7 @@ def detect(source: Source, name: str | Format | None = None) -> Format:
     )
 
 
+_LOG_LINES = "tools.log_lines"
 _CONTROL = re.compile(rb"[\0-\x08\x0b\x0e-\x1a]|\r(?!\n)")
 _ABOVE = 5  # lines
 _BLANK = re.compile(r"\s*")
@@ -203,7 +204,11 @@ def _changed(source: Source, sure: set[str], *formats: Format, unknown: bool) ->
     head, given = source.head, (source.prefix, source.above, source.pasted)
     if head.is_dir or "\ufffd" in head.text or b"\0" in head.data:
         return False
+    known_logs = (name for name, row in registry.table().items() if row["module"] == _LOG_LINES)
+    timed = not sure.isdisjoint(known_logs)  # the time before a line is that of the request
     for change, least in [*_changes(source, unknown=unknown)]:
+        if timed and "prefix" in change:
+            continue
         source.prefix, source.above, source.pasted = given
         vars(source).update(change)
         del vars(source)["head"]

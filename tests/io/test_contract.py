@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from latencykit._arrays import equal
 from latencykit.errors import CorruptInputError, LatencyKitError
 from latencykit.io.reading import detect, read_source
 from latencykit.io.registry import builtin_formats, rounds, table
@@ -316,6 +317,16 @@ def close(value: float, wanted: float, tolerance: float) -> bool:
     return abs(value - wanted) <= tolerance * abs(wanted) + 1e-6 or (
         math.isnan(value) and math.isnan(wanted)
     )
+
+
+@cases()
+def test_what_is_detected_has_the_times_that_the_named_reader_finds(case):
+    """The time before a line is left out as a prefix only where the request has another one."""
+    if not case.options:
+        named, found = case.read(), read_source(Source(case.path), ReadOptions())
+        for one, other in zip(named.values(), found.values(), strict=True):
+            for name in ("start", "duration", "starts", "lengths"):
+                assert equal(getattr(one, name, None), getattr(other, name, None)), name
 
 
 @cases()
