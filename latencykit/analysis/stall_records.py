@@ -342,8 +342,9 @@ def _silence_decades(trace: Trace, length: Floats, throughout: Floats) -> Floats
     took = np.sort(trace.took)[::-1]
     at = np.searchsorted(-took, -NEAR.near_share * length)
     work = np.append(0.0, np.cumsum(took))[at]
-    own = np.where(alone, min(single, rare), single)
-    return own + _overlap_decades(work, length, throughout, trace.span)
+    # That requests of several connections overlap is in the tail of the silences, too.
+    own = np.where(alone, min(single, rare), max(single - TAIL.further_decades, 0.0))
+    return np.maximum(own, _overlap_decades(work, length, throughout, trace.span))
 
 
 def _overlap_decades(work: Floats, length: Floats, throughout: Floats, duration: float) -> Floats:
@@ -354,8 +355,7 @@ def _overlap_decades(work: Floats, length: Floats, throughout: Floats, duration:
     others = np.maximum(work / length - throughout, TAIL.others)
     share = np.minimum(others * length / (throughout * max(duration, TINY)), 1.0)
     rarer = -(throughout - 1) * np.log10(share) - np.log10(np.maximum(others, 1.0))
-    alone = throughout < RECORD.one_alone
-    return np.where(alone, 0.0, np.clip(rarer, 0.0, TAIL.max_overlap))
+    return np.where(throughout < RECORD.one_alone, 0.0, np.maximum(rarer, 0.0))
 
 
 # ------------------------------------------------------------
@@ -443,7 +443,8 @@ def _of_log(facts: Facts, series: IntervalSeries, stalls: Stalls) -> StallRecord
     least = NEAR.near_share * length[:, None] * 1e9
     high = histogram.buckets.high(histogram.index)
     work = np.where(high > least, high * histogram.counts, 0.0).sum(axis=1) / 1e9
-    tails = max(tail, 0.0) + _overlap_decades(work, length, throughout, total)
+    rarer = _overlap_decades(work, length, throughout, total)
+    tails = max(tail, 0.0) + np.minimum(rarer, TAIL.max_overlap)
     tails[counts.asleep[at]] = RECORD.max_decades  # slow requests do not stop the logger
     rate = float(counts.due[0] / max(stalls.worst[0] / 1e9, TINY))
     several = max(1, math.ceil(RECORD.bin_requests / max(rate * interval, TINY)))
