@@ -107,8 +107,13 @@ def rows_of(log: HistogramLog) -> Any:
 
 @pytest.fixture
 def say(run):
-    """Run a command; return exit status and standard output."""
-    return lambda *words: run("-q", *words)[:2]
+    """Run a command; return exit status and what it says."""
+
+    def said(*words):
+        status, out, err = run("-q", *words)
+        return status, out or err
+
+    return said
 
 
 def inputs_of(paths, *, dask: str | None = None, **selection) -> Inputs:

@@ -154,8 +154,8 @@ def test_diagnose_says_and_draws_the_same(client, say, tmp_path):
     assert (tmp_path / "here.png").read_bytes() == (tmp_path / "there.png").read_bytes()
 
 
-def test_standard_input_does_not_reach_a_cluster(client, say):
-    assert say("summary", "-", "--dask", client.scheduler.address) == (2, "")
+def test_standard_input_does_not_reach_a_cluster(client, run):
+    assert "standard input" in run.refused("summary", "-", "--dask", client.scheduler.address)
 
 
 def test_merge_and_chart_write_the_same(client, logs, say, tmp_path):
