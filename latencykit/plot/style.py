@@ -87,12 +87,13 @@ _HONEST = {
 def series_styles(series: Mapping[str, Any]) -> dict[str, Look]:
     """Return label → colour and marker.
 
-    Where there are raw and corrected measurements, the raw ones are red and the corrected ones
-    blue, each further one with another marker; the others take the remaining colours in turn, and
-    after each round another marker: 24 series remain distinct, or 20 beside raw and corrected ones.
+    Where there are raw and corrected measurements, no more of each than markers, the raw ones are
+    red and the corrected ones blue, each further one with another marker; the others take the
+    remaining colours in turn, and after each round another marker: 24 series remain distinct, or 20
+    beside raw and corrected ones.
     """
     roles = [role_of(label, data) for label, data in series.items()]
-    if {"raw", "honest"} <= set(roles):
+    if all(0 < roles.count(role) <= len(MARKERS) for role in ("raw", "honest")):
         palettes = {"raw": (RED,), "honest": (BLUE,), None: COLOURS[1:]}
     else:
         palettes, roles = {None: COLOURS}, [None] * len(roles)

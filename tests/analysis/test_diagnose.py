@@ -19,7 +19,14 @@ from latencykit.analysis.stall_records import (
 )
 from latencykit.core.run import Run
 from latencykit.io.hlog import write_hlog
-from latencykit.simulate.generators import catch_up_loop, closed_loop, fixed, open_loop, paced_loop
+from latencykit.simulate.generators import (
+    catch_up_loop,
+    closed_loop,
+    fixed,
+    open_loop,
+    paced_loop,
+    ramp,
+)
 from latencykit.simulate.server import Server, Stall, exponential, lognormal
 from latencykit.views.diagnosis import sentences_of
 from tests.conftest import DATA
@@ -564,6 +571,17 @@ def test_how_unusual_it_is_that_requests_as_slow_overlap() -> None:
     one = np.ones(2)
     decades = _overlap_decades(102 * one, one, np.array([2.0, 1.0]), 10_000.0)
     assert decades.tolist() == [pytest.approx(-math.log10(100 / 20_000) - 2), 0.0]
+
+
+@pytest.mark.parametrize(("at", "length"), [(8, 3), (5, 2)])
+def test_an_early_stall_of_a_growing_load_has_what_was_due_then(at: int, length: int) -> None:
+    """At the rate of the whole run, twice to three times as many requests were due."""
+    server = Server(lognormal("2ms", 0.5), stalls=[Stall(at, length)])
+    log = open_loop(server, ramp(20, 400, 60, seed=1), seed=1).to_log("1s")
+    found = lk.diagnose(log.with_run(loop="unknown", measure="service", corrected="unknown"))
+    assert (found.verdict, found.sure) == ("clean", True)
+    then = 20 + 380 * (at + length / 2) / 60
+    assert 0.7 < found.left.due[0] / (then * length) < 1.7
 
 
 def test_two_seconds_of_a_clock_of_whole_seconds() -> None:

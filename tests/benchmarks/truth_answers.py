@@ -36,6 +36,7 @@ WORLDS: dict[str, World] = {
     "stalls 6/min, 0.3 s": Stalls(rate=100.0, per_minute=6.0, length=0.3),
     "stalls 2/min, 0.5 s": Stalls(rate=100.0, per_minute=2.0, length=0.5),
     "stalls 1/min, 1 s": Stalls(rate=100.0, per_minute=1.0, length=1.0),
+    "AR 30 s": Drift(rate=100.0, time=30.0, spread=0.3),  # four stretches in two minutes
 }
 
 

@@ -9,6 +9,7 @@ import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
+import latencykit as lk
 from latencykit._text import plain
 from latencykit.plot.style import COLOURS, series_styles, shorten
 
@@ -39,9 +40,15 @@ def test_colours_stay_apart_for_every_eye(sight):
     assert min(np.linalg.norm(a - b) for a, b in combinations(seen, 2)) > 15
 
 
-def test_twenty_four_series_are_distinguishable():
-    styles = series_styles({f"host{k}": None for k in range(24)}).values()
-    assert len({(style["color"], style["marker"]) for style in styles}) == 24
+@pytest.mark.parametrize("corrected", [0, 4, 5, 12])  # of them, beside one that is not
+def test_twenty_four_series_are_distinguishable(corrected):
+    done = lk.Histogram.of([1e6, 2e6]).with_run(corrected="schedule")
+    names = {f"corrected {k}": done for k in range(corrected)} | (
+        {"raw": None} if corrected else {}
+    )
+    others = {f"host{k}": None for k in range((20 if 0 < corrected < 5 else 24) - len(names))}
+    styles = series_styles(names | others).values()
+    assert len({(style["color"], style["marker"]) for style in styles}) == len(names | others)
 
 
 def test_foreign_text_is_never_mathematics_nor_control():
