@@ -103,7 +103,7 @@ def command(
 
 def _load(given: Inputs) -> list[Input]:
     """Read all requests of each input together, whatever their operation, with all columns."""
-    from latencykit.io.files import FileRange, source_of
+    from latencykit.io.files import source_of
     from latencykit.io.reading import select, unique_names
 
     selection = given.selecting(
@@ -112,7 +112,7 @@ def _load(given: Inputs) -> list[Input]:
     entries: list[tuple[str, str, Any]] = []
     for label, path in expand(given.files):
         with progress(f"reading {path}"):
-            selected = select(source_of(FileRange(path)), selection)
+            selected = select(source_of(path), selection)
         for name, tag, data in selected:
             text = tag or name
             if label is not None:

@@ -229,7 +229,7 @@ def read_each(
     most: float = math.inf,
 ) -> list[list[tuple[str, object]]]:
     """Return the series of every file, or the results of `ask`."""
-    from latencykit.io.files import FileRange, size_of, worth_multiprocessing
+    from latencykit.io.files import size_of, worth_multiprocessing
     from latencykit.io.parts import checked, read_part
 
     if given.dask is not None and "-" in paths:
@@ -254,7 +254,7 @@ def read_each(
         alone = f"reading {'standard input' if paths[0] == '-' else paths[0]}" if paths else ""
         with progress(alone) if len(paths) == 1 else counted_files() as count:
             for done, path in enumerate(paths, 1):
-                result = read(FileRange(path))
+                result = read(path)
                 results.append(result if given.selection.lenient else checked(result))
                 if count is not None:
                     count(done, len(paths))
@@ -286,7 +286,7 @@ def _read_elsewhere(
         read = functools.partial(
             read, ask=functools.partial(carried, most=most, reachable=reachable)
         )
-    tasks = executors.tasks_of(paths, divide=False)
+    tasks = executors.tasks_of(paths)
     with _executor(given) as executor, counted_files() as count:
         return executors.read_each(executor, read, tasks, count, lenient=given.selection.lenient)
 
@@ -338,7 +338,7 @@ def time_bins_of_all(given: Inputs, width: float, align: str = "absolute") -> Bi
     with _executor(given) as executor:
         origin = None
         if align == "absolute":
-            tasks = tasks_of([path for _, path in expand(given.files)], divide=False)
+            tasks = tasks_of([path for _, path in expand(given.files)])
             selection = given.selecting(tags=(), begin=None, end=None).selection
             origin = earliest_start(executor, selection, tasks)
         ask = functools.partial(BinnedLog.of, width=width, origin=origin)
@@ -351,10 +351,8 @@ def _total(given: Inputs, executor: Any, ask: Callable[[object], object]) -> Any
     from latencykit.distributed.results import TotalsReader, totals_of
     from latencykit.io.parts import read_part
 
-    # Ranges of lines only if no report about a file depends on all of it.
     chosen = given.selecting(counted=ask is totals_of).selection
-    divide = not (chosen.lenient or chosen.tags or chosen.windowed)
-    tasks = executors.tasks_of([path for _, path in expand(given.files)], divide=divide)
+    tasks = executors.tasks_of([path for _, path in expand(given.files)])
     if not isinstance(executor, executors.LocalExecutor) or executor.spreads(tasks):
         chosen = replace(chosen, jobs=None)
     read: Any = functools.partial(read_part, selection=chosen, ask=ask, key="all")

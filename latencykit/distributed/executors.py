@@ -1,6 +1,6 @@
 """Reading spread over an executor: processes of this machine, or a Dask cluster.
 
-Small files are grouped into tasks of 4 MB or 128 files, large logs are split into ranges of lines.
+Small files are grouped into tasks of 4 MB or 128 files.
 A task is a pure function of its files, so one whose worker dies is simply repeated elsewhere.
 """
 
@@ -41,11 +41,9 @@ from latencykit.errors import (
 from latencykit.io.files import (
     TASK_BYTES,
     TASK_FILES,
-    FileRange,
     is_url,
     read_head,
     size_of,
-    split,
     worth_multiprocessing,
 )
 from latencykit.io.parts import PartResult, checked, read_part
@@ -55,7 +53,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
     from concurrent.futures import Executor, ProcessPoolExecutor
 
-    Reader = Callable[[FileRange], PartResult]
+    Reader = Callable[[str], PartResult]
     Progress = Callable[[int, int], None]
 
 _FAN_IN = 64  # results that are added up at once
@@ -65,27 +63,21 @@ _TASK_URLS = 8  # each takes a round trip to a server
 
 @record()
 class Task:
-    """A file to read: all of it, or ranges of its lines."""
+    """A file to read."""
 
-    places: tuple[FileRange, ...]
+    url: str
     size: int = 0
 
-    @property
-    def whole(self) -> Task:
-        """The same file in one piece."""
-        return Task((self.places[0].whole,), self.size)
 
-
-def tasks_of(urls: Sequence[str], *, divide: bool) -> list[Task]:
-    """Return the files to read; large logs are split into ranges if their results can be added."""
+def tasks_of(urls: Sequence[str]) -> list[Task]:
+    """Return the files to read."""
     tasks = []
     for url in urls:
         try:
             size = size_of(url)
-            places = split(url, size) if divide else [FileRange(url)]
         except LatencyKitError:  # raised again when it is read, after the results of other files
-            size, places = 0, [FileRange(url)]
-        tasks.append(Task(tuple(places), size))
+            size = 0
+        tasks.append(Task(url, size))
     return tasks
 
 
@@ -99,8 +91,8 @@ class LocalExecutor:
         """Whether there is enough to read for processes to pay."""
         return (
             self.workers > 1
-            and sum(len(task.places) for task in tasks) > 1
-            and all(task.places[0].url != "-" for task in tasks)
+            and len(tasks) > 1
+            and all(task.url != "-" for task in tasks)
             and worth_multiprocessing([task.size for task in tasks])
         )
 
@@ -124,7 +116,7 @@ def joined(results: Sequence[PartResult], *, lenient: bool = False) -> PartResul
         series = tuple((name, added(some)) for name, some in parts.items())
     except LatencyKitError as error:
         return PartResult((), tuple(reports), error)
-    return PartResult(series, tuple(reports), None, any(result.restarted for result in results))
+    return PartResult(series, tuple(reports))
 
 
 def added(parts: Sequence[Any]) -> Any:
@@ -200,11 +192,7 @@ def _read(
     groups = list(_groups(tasks))
     if isinstance(executor, LocalExecutor) and not executor.spreads(tasks):
         for group in groups:
-            places = [place for task in group for place in task.places]
-            results = _results(read, places)
-            if len(places) > len(group):  # ranges of one file
-                parts = joined(list(results))
-                results = iter([read(places[0].whole) if parts.restarted else parts])
+            results = _results(read, [task.url for task in group])
             yield from ((0, [result]) for result in results)
             yield len(group), []
         return
@@ -217,24 +205,10 @@ def _read(
         # processes that start here ignore interrupts from their beginning
         with _without_interrupts(), safe_path():
             waiting.extend(
-                pool.submit(_read_some, read, places, how)
-                for group in groups
-                for places in (
-                    [[place] for place in group[0].places]
-                    if len(group) == 1
-                    else [[task.places[0] for task in group]]
-                )
+                pool.submit(_read_some, read, [task.url for task in group], how) for group in groups
             )
         for group in groups:
-            if len(group) > 1:
-                yield len(group), waiting.popleft().result()
-                continue
-            parts = joined([waiting.popleft().result()[0] for _ in group[0].places])
-            if parts.restarted and len(group[0].places) > 1:
-                with safe_path():
-                    waiting.append(pool.submit(read, group[0].places[0].whole))
-                parts = waiting.pop().result()
-            yield 1, [parts]
+            yield len(group), waiting.popleft().result()
 
 
 def _groups(tasks: Sequence[Task]) -> Iterator[list[Task]]:
@@ -242,29 +216,26 @@ def _groups(tasks: Sequence[Task]) -> Iterator[list[Task]]:
     group: list[Task] = []
     size = 0
     for task in tasks:
-        most = _TASK_URLS if is_url(task.places[0].url) else TASK_FILES
-        if group and (len(task.places) > 1 or size + task.size > TASK_BYTES or len(group) >= most):
+        most = _TASK_URLS if is_url(task.url) else TASK_FILES
+        if group and (size + task.size > TASK_BYTES or len(group) >= most):
             yield group
             group, size = [], 0
         group.append(task)
         size += task.size
-        if len(task.places) > 1:
-            yield group
-            group, size = [], 0
     if group:
         yield group
 
 
-def _results(read: Reader, places: Sequence[FileRange]) -> Iterator[PartResult]:
-    """Read places in order; a reader may have one result for several, see `TotalsReader`."""
+def _results(read: Reader, urls: Sequence[str]) -> Iterator[PartResult]:
+    """Read files in order; a reader may have one result for several, see `TotalsReader`."""
     several: Callable[..., Iterator[PartResult]] | None = getattr(read, "several", None)
-    return map(read, places) if several is None else several(places)
+    return map(read, urls) if several is None else several(urls)
 
 
-def _read_some(read: Reader, places: Sequence[FileRange], how: str) -> list[PartResult]:
-    """Read places up to the first error; return the result of each, or their sum."""
+def _read_some(read: Reader, urls: Sequence[str], how: str) -> list[PartResult]:
+    """Read files up to the first error; return the result of each, or their sum."""
     results: list[PartResult] = []
-    for result in _results(read, places):
+    for result in _results(read, urls):
         results.append(result)
         if how == "sum" and results[-1].error is not None:
             break
@@ -393,10 +364,10 @@ def earliest_start(
     return min((start for start in starts if start is not None), default=None)
 
 
-def _start(place: FileRange, selection: Selection) -> PartResult:
+def _start(url: str, selection: Selection) -> PartResult:
     """When a file begins: its first bytes state it, if it is a log."""
     try:
-        with read_head(place) as source:
+        with read_head(url) as source:
             rows = select(
                 source, Selection(format=selection.format, series=selection.series, lenient=True)
             )
@@ -406,7 +377,7 @@ def _start(place: FileRange, selection: Selection) -> PartResult:
             return PartResult((("start", (data.start,)),))
     except LatencyKitError:  # the complete file states it, or has an error of its own
         pass
-    result = read_part(place, selection, _start_of, key="tag")
+    result = read_part(url, selection, _start_of, key="tag")
     if result.error is not None:
         return PartResult((), result.reports, result.error)
     return PartResult((("start", tuple(start for _, start in result.series)),), result.reports)

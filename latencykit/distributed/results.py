@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
     from latencykit.core.buckets import Buckets
     from latencykit.core.run import Run
-    from latencykit.io.files import FileRange
     from latencykit.io.hlog import SmallLog
     from latencykit.io.reading import Selection
 
@@ -149,30 +148,30 @@ class TotalsReader:
 
     selection: Selection
 
-    def __call__(self, place: FileRange) -> PartResult:
+    def __call__(self, url: str) -> PartResult:
         """Return the counts of a file, those of all tags together."""
-        return read_part(place, self.selection, totals_of, key="all")
+        return read_part(url, self.selection, totals_of, key="all")
 
-    def several(self, places: Sequence[FileRange]) -> Iterator[PartResult]:
+    def several(self, urls: Sequence[str]) -> Iterator[PartResult]:
         """Yield the counts of files in order, those of small logs that are alike in one sum."""
         alike: dict[bytes, dict[int, SmallLog]] = {}
         given = self.selection
-        whole = len(places) > 1 and not (given.windowed or given.series or given.by)
-        for at, place in enumerate(places if whole else ()):
-            if not place.end and (log := small_log(place.url)) is not None:
+        whole = len(urls) > 1 and not (given.windowed or given.series or given.by)
+        for at, url in enumerate(urls if whole else ()):
+            if (log := small_log(url)) is not None:
                 alike.setdefault(log.header, {})[at] = log
-        results: dict[int, PartResult | None] = dict.fromkeys(range(len(places)))
+        results: dict[int, PartResult | None] = dict.fromkeys(range(len(urls)))
         for logs in alike.values():
             first, *others = logs
-            total = self._sum(places[first], list(logs.values())) if others else None
+            total = self._sum(urls[first], list(logs.values())) if others else None
             if total is not None:
                 results[first] = PartResult((("", total),))
                 for at in others:
                     del results[at]
         for at, result in results.items():
-            yield self(places[at]) if result is None else result
+            yield self(urls[at]) if result is None else result
 
-    def _sum(self, first: FileRange, logs: Sequence[SmallLog]) -> Totals | None:
+    def _sum(self, first: str, logs: Sequence[SmallLog]) -> Totals | None:
         """The counts of logs, the first of which says what is true of all but counts and times."""
         result = self(first)
         total = result.series[0][1] if len(result.series) == 1 else None

@@ -1,25 +1,22 @@
-"""Files, URLs and ranges of lines of large logs; each becomes a `Source` where it is read."""
+"""Files and URLs; each becomes a `Source` where it is read."""
 
 from __future__ import annotations
 
 import contextlib
 import errno
-import io
-import itertools
 import os
 import re
 import stat
 import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache, cached_property
+from functools import cache
 from http import HTTPStatus
 from pathlib import Path
 from typing import IO, Any
 
 from latencykit._files import new_temporary, temporary_folder
 from latencykit._limits import in_force
-from latencykit._records import record
 from latencykit._text import natural_key, printable, without_secrets
 from latencykit.errors import (
     CorruptInputError,
@@ -29,10 +26,8 @@ from latencykit.errors import (
     MissingInputError,
     MissingPackageError,
 )
-from latencykit.io.source import Source, compression
+from latencykit.io.source import Source
 
-RANGE = 32 << 20
-"""Bytes of a large log that are read as one task."""
 TASK_BYTES, TASK_FILES = 4 << 20, 128
 """Small files are read together, up to this number of bytes or files per task."""
 _WORTH_PROCESSES = 6  # tasks
@@ -40,26 +35,6 @@ _SLOWEST = 256 << 10  # bytes per second, at which a large file may come
 _silent: set[str] = set()  # hosts that were late with a size, which is only an estimate
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+(://|::.*://)")
 _HOST = re.compile(r"(?<=://)[^/]*")
-HEADER = re.compile(rb"(?:[#\"][^\n]*\n|\s*\n)*")
-_START = re.compile(rb"^#\s*\[\s*StartTime\s*:", re.MULTILINE | re.IGNORECASE)
-
-
-@record()
-class FileRange:
-    """A file or URL, or the lines of it that begin within a range of bytes."""
-
-    # a path, or what fsspec opens: ``s3://bucket/x.hlog``, ``https://…``, ``gcs://…``,
-    # ``file://…``
-    url: str
-    begin: int = 0  # bytes; all lines where `end` is 0
-    end: int = 0
-    # bytes of comments at the beginning of the file, which every range is read behind
-    header: int = 0
-
-    @property
-    def whole(self) -> FileRange:
-        """The file that this is a range of."""
-        return FileRange(self.url)
 
 
 def is_url(path: str) -> bool:
@@ -123,40 +98,17 @@ def worth_multiprocessing(sizes: Sequence[int]) -> bool:
     return max(sum(sizes) / TASK_BYTES, len(sizes) / TASK_FILES) >= _WORTH_PROCESSES
 
 
-def split(url: str, size: int, step: int = RANGE) -> list[FileRange]:
-    """Cut a large interval log into ranges of lines; anything else is one place.
-
-    A log is cut only if it lies on disk, is not compressed and says when it began, so that every
-    range knows its times.
-    """
-    whole = FileRange(url)
-    if size <= 2 * step or is_url(url):
-        return [whole]
-    with opening(url), _open(url) as stream:
-        begin = stream.read(1 << 20)
-    header = HEADER.match(begin)
-    assert header is not None
-    if compression(begin) or not _START.search(header[0]) or b"HIST" not in begin[header.end() :]:
-        return [whole]
-    bounds = [*range(header.end(), size, step), size]
-    return [FileRange(url, a, b, header.end()) for a, b in itertools.pairwise(bounds)]
-
-
-def source_of(place: FileRange) -> Source:
-    """Return the source that readers read: the file, a copy of a URL's content, or a range."""
-    if place.end:
-        return _Range(place)
-    if not is_url(place.url):
-        return Source(place.url)
-    return _Copy(place.url)
+def source_of(url: str) -> Source:
+    """Return the source that readers read: a file, or a copy of a URL's content."""
+    return _Copy(url) if is_url(url) else Source(url)
 
 
 @contextlib.contextmanager
-def read_head(place: FileRange) -> Iterator[Source]:
+def read_head(url: str) -> Iterator[Source]:
     """Give the first complete lines of a file as a source: enough to find when a log began."""
     with temporary_folder("latencykit-") as folder:
-        held = folder / Path(place.url.partition("?")[0]).name
-        with opening(place.url), _open(place.url) as stream:
+        held = folder / Path(url.partition("?")[0]).name
+        with opening(url), _open(url) as stream:
             held.write_bytes(stream.read(1 << 18))
         text = Source(held).head.data
         held.write_bytes(text[: text.rfind(b"\n") + 1])
@@ -357,51 +309,3 @@ class _Copy(Source):
             gone()
             raise
         self.file = copy
-
-
-class _Range(Source):
-    """The header of a log and the lines that begin within a range of its bytes, in memory."""
-
-    def __init__(self, place: FileRange) -> None:
-        super().__init__(place.url)
-        with opening(place.url), _open(place.url) as stream:
-            self._header = stream.read(place.header)
-            stream.seek(place.begin - 1)  # a line begins at `begin` if the byte before ends one
-            stream.readline()
-            self._at, self._body = stream.tell(), b""
-            if self._at < place.end:
-                self._body = stream.read(place.end - self._at - 1) + stream.readline()
-        if self._at + len(self._body) < place.end:
-            seen = f"the file had {place.end:,} bytes or more, and less is there now"
-            hint = "read a copy, or read it when its writer is done"
-            raise self.corrupt(None, seen, "a file at rest", hint)
-        self.restarted = _START.search(self._body) is not None
-
-    def open(self) -> IO[bytes]:
-        """Open header and lines as one stream."""
-        return io.BytesIO(self._header + self._body)
-
-    @cached_property
-    def size(self) -> int:
-        """Bytes of header and lines."""
-        return len(self._header) + len(self._body)
-
-    @cached_property
-    def compressed(self) -> bool:
-        """Never: compressed logs are not cut."""
-        return False
-
-    def corrupt(
-        self, line: int | None, seen: str, expected: str = "", hint: str = ""
-    ) -> CorruptInputError:
-        """Return the error that names the file and the line of the whole file."""
-        above = self._header.count(b"\n")
-        if line is not None and line > above:
-            line -= above
-            with self.file.open("rb") as stream:
-                size = self._at
-                while size > 0 and (piece := stream.read(min(size, 1 << 20))):
-                    line += piece.count(b"\n")
-                    size -= len(piece)
-        # without what was read of the range
-        return super().corrupt(line, seen, expected, hint.rpartition("; ")[2])

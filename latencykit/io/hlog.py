@@ -56,7 +56,7 @@ from latencykit.hdr.payload import (
     open_between,
     open_payload,
 )
-from latencykit.io.files import HEADER, FileRange, is_url, size_of, source_of
+from latencykit.io.files import is_url, size_of, source_of
 from latencykit.io.source import (
     HEAD_SIZE,
     Confidence,
@@ -1006,6 +1006,7 @@ class _Scan:
 # through as if they were one log's.
 
 _MOMENT = re.compile(rb"^(#\[(?:Start|Base)Time: )[\d.]{1,15}[\w:. ()+,-]*\]$", re.MULTILINE)
+_ABOVE = re.compile(rb"(?:[#\"][^\n]*\n|\s*\n)*")
 _LAYOUTS = 8  # at most, whose sums fit into little memory
 _PLAIN = ReadOptions(jobs=1)
 
@@ -1023,10 +1024,10 @@ def small_log(url: str) -> SmallLog | None:
     """Return a small log; None for anything that is to be read by itself."""
     if is_url(url) or not 0 < size_of(url) < HEAD_SIZE:
         return None
-    source, times = source_of(FileRange(url)), LogTimes()
+    source, times = source_of(url), LogTimes()
     try:
         data = source.head.data
-        header: bytes = HEADER.match(data)[0]  # type: ignore[index]
+        header: bytes = _ABOVE.match(data)[0]  # type: ignore[index]
         lines = data[len(header) :]
         for line in header.splitlines():
             if line.startswith(b"#"):

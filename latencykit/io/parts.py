@@ -1,4 +1,4 @@
-"""Files and ranges of files as results: series or sums of them, reports, or the error.
+"""Files as results: series or sums of them, reports, or the error.
 
 `read_all` reads every series of several files, here or by an executor of any kind.
 """
@@ -21,7 +21,7 @@ from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog, blocks_of, interval_tags
 from latencykit.core.run import Measure, Run, reporting, shown_parts
 from latencykit.errors import InvalidArgumentError, LatencyKitError, require, require_path
-from latencykit.io.files import FileRange, source_of
+from latencykit.io.files import source_of
 from latencykit.io.reading import Selection, listed, select, series_in, unique_names
 from latencykit.io.source import Data
 from latencykit.units import format_duration
@@ -33,7 +33,7 @@ _BINS = 1000  # of a log that is larger
 
 @record()
 class PartResult:
-    """The result of one file or range, or of many.
+    """The result of one file, or of many.
 
     Attributes
     ----------
@@ -42,14 +42,11 @@ class PartResult:
     reports : tuple of str
         What ``lenient`` skipped, and other notes.
     error : LatencyKitError or None
-    restarted : bool
-        Whether a range of lines sets the clock anew: the ranges behind it cannot know that.
     """
 
     series: tuple[tuple[str, Any], ...] = ()
     reports: tuple[str, ...] = ()
     error: LatencyKitError | None = None
-    restarted: bool = False
 
 
 @record()
@@ -67,7 +64,7 @@ def checked(result: PartResult) -> PartResult:
 
 
 def read_part(
-    place: FileRange,
+    url: str,
     selection: Selection,
     ask: Callable[[object], object] | None = None,
     *,
@@ -75,7 +72,7 @@ def read_part(
     shown: bool = False,
     most: float = math.inf,
 ) -> PartResult:
-    """Read a file or range and ask each of its series; an error is part of the result.
+    """Read a file and ask each of its series; an error is part of the result.
 
     The `key` of each series is its label, its tag (of a single series), or the same for all but
     aggregates. With `shown`, all series are for one chart or page, and more than it shows are
@@ -83,10 +80,9 @@ def read_part(
     after the first `most` are `NotAsked`.
     """
     reports: list[str] = []
-    is_part = place.end > 0
     try:
-        source = source_of(place)
-        rows = select(source, replace(selection, report=reports.append), part=is_part)
+        source = source_of(url)
+        rows = select(source, replace(selection, report=reports.append))
         if key == "tag":
             names = list(dict.fromkeys(series for series, _, _ in rows))
             if len(names) > 1:
@@ -118,7 +114,7 @@ def read_part(
                 answers.append((name, answer))
     except LatencyKitError as error:
         return PartResult((), tuple(reports), error)
-    return PartResult(tuple(answers), tuple(reports), None, getattr(source, "restarted", False))
+    return PartResult(tuple(answers), tuple(reports))
 
 
 def carried(data: object, most: float = math.inf, *, reachable: bool = False) -> Any:
@@ -223,7 +219,7 @@ def read_all(
     else:
         ask = functools.partial(carried, most=TRAVELS)
         read = functools.partial(read_part, selection=selection, ask=ask)
-        parts = executor.map(read, list(map(FileRange, urls)))  # Dask maps over no iterator
+        parts = executor.map(read, urls)  # Dask maps over no iterator
         results = (checked(part).series for part in parts)
     return unique_names(
         [

@@ -32,7 +32,7 @@ from latencykit.errors import (
     UnknownFormatError,
 )
 from latencykit.io import registry
-from latencykit.io.files import FileRange, source_of
+from latencykit.io.files import source_of
 from latencykit.io.sanity_checks import settled, too_long
 from latencykit.io.source import (
     COMMANDS,
@@ -294,13 +294,8 @@ def read_source(
     source: Source,
     options: ReadOptions,
     format: str | Format | None = None,  # noqa: A002 - as `read` calls it
-    *,
-    part: bool = False,
 ) -> dict[str, Data]:
-    """Read every series of a source: name → data, with the run's source and format filled in.
-
-    With `part`, a range of a log: nothing is said about latencies longer than the log.
-    """
+    """Read every series of a source: name → data, with the run's source and format filled in."""
     if options.pattern is not None:
         from latencykit.io.tools.log_lines import log_format
 
@@ -333,7 +328,7 @@ def read_source(
     result: dict[str, Data] = {}
     for name, data in series.items():
         run = data.run
-        doubt = None if part else too_long(data, source.highest)
+        doubt = too_long(data, source.highest)
         doubts = filter(None, [cut, doubt, options.tally.note])  # more important than the rest
         notes = dict.fromkeys([*doubts, *run.notes, *filter(None, [run.unit_note])])
         result[name or source.name] = data.with_run(
@@ -374,7 +369,7 @@ class _Later:
         self._shared = shared  # series of the input that have been read again and not yet used
 
     def __call__(self) -> dict[str, object]:
-        source = self._source or source_of(FileRange(self._path))
+        source = self._source or source_of(self._path)
         if self._name not in self._shared:
             self._shared.update(read_source(source, self._options, self._format))
         data = self._shared.pop(self._name, None)
@@ -488,20 +483,15 @@ def _named(series: dict[str, Data] | Series) -> dict[str, Data]:
     return named
 
 
-def select(
-    source: Source, selection: Selection, *, part: bool = False
-) -> list[tuple[str, str, Data]]:
+def select(source: Source, selection: Selection) -> list[tuple[str, str, Data]]:
     """Read a source; return series, tag and data of what is selected.
 
-    A tagged log or tagged samples give one entry per tag, unless all are taken together. With
-    `part`, a range of a log, in which a tag may be missing.
+    A tagged log or tagged samples give one entry per tag, unless all are taken together.
     """
     path = source.shown
-    # only logs are read in ranges
-    name = "hlog" if part else selection.format
     if selection.counted and selection.windowed:
         selection = replace(selection, counted=False)
-    series = read_source(source, selection, name, part=part)
+    series = read_source(source, selection, selection.format)
     chosen: dict[str, list[str]] = {}
     if selection.series:
         chosen = {name: series_named(name, series) for name in selection.series}
@@ -537,7 +527,7 @@ def select(
         hint = did_you_mean(missing[0], {*series, *tags} - {""})
         raise InvalidArgumentError(f"{path}: has no series {missing[0]!r}{hint}")
     unknown = [tag for tag in selection.tags if tag not in tags]
-    if unknown and not part:
+    if unknown:
         raise InvalidArgumentError(
             f"{path}: no line has the tag {unknown[0]!r}{did_you_mean(unknown[0], tags)}"
         )
@@ -546,7 +536,7 @@ def select(
 
 def series_in(url: str, selection: Selection) -> list[tuple[str, Data]]:
     """Return name and data of every series of a file that is selected, and of every tag."""
-    chosen = select(source_of(FileRange(url)), selection)
+    chosen = select(source_of(url), selection)
     return [(tag or name, data) for name, tag, data in chosen]
 
 
@@ -699,7 +689,7 @@ def read(
         jobs=jobs,
     )
     if isinstance(path, str | os.PathLike):
-        entries = read_source(source_of(FileRange(str(path))), options, format)
+        entries = read_source(source_of(str(path)), options, format)
     else:
         from latencykit.io.raw.binary import FRAME, FrameSource
 

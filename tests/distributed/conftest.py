@@ -13,9 +13,7 @@ from latencykit.cli.inputs import time_bins_of_all, totals_of_all
 from latencykit.cli.options import Inputs
 from latencykit.core.buckets import HdrBuckets
 from latencykit.core.histogram_log import blocks_of, interval_tags
-from latencykit.distributed import executors as engines
 from latencykit.hdr.write import encode
-from latencykit.io import files as places
 from latencykit.io.hlog import HlogWriter
 from latencykit.io.reading import Selection
 
@@ -75,12 +73,6 @@ def timeless(logs, tmp_path) -> Path:
     lines = Path(logs[0]).read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join(line for line in lines if b"Time:" not in line))
     return path
-
-
-@pytest.fixture
-def ranges(monkeypatch) -> None:
-    """Logs are read in ranges of 700 bytes."""
-    monkeypatch.setattr(engines, "split", lambda url, size: places.split(url, size, 700))
 
 
 def same(a: Histogram, b: Histogram) -> bool:

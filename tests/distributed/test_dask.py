@@ -23,7 +23,6 @@ from latencykit.distributed import executors as engines
 from latencykit.distributed.executors import Task, dask_executor, read_total
 from latencykit.distributed.results import totals_of
 from latencykit.errors import InvalidArgumentError, LatencyKitError
-from latencykit.io import files as places
 from latencykit.io import parts
 from latencykit.io.reading import Selection
 from tests.conftest import RAW, needs_package, python
@@ -85,12 +84,6 @@ def test_time_bins(client, logs):
     assert rows_of(bins_of(logs, 2.0, dask=address)) == rows_of(bins_of(logs, 2.0))
 
 
-@pytest.mark.usefixtures("ranges")
-def test_ranges_of_a_log(client, logs):
-    assert len(engines.tasks_of(logs[:2], divide=True)[0].places) > 2
-    assert same(total_of(logs[:2], dask=client.scheduler.address), total_of(logs[:2]))
-
-
 def test_an_unreadable_file_is_named_and_others_go_on(client, logs, tmp_path, capsys):
     gone = str(tmp_path / "gone.hlog")
     address = client.scheduler.address
@@ -104,7 +97,7 @@ def test_an_unreadable_file_is_named_and_others_go_on(client, logs, tmp_path, ca
 def test_only_small_results_travel(client, logs):
     """One histogram comes back from eighteen files."""
     read = functools.partial(parts.read_part, selection=Selection(), ask=totals_of, key="tag")
-    jobs = [Task((places.FileRange(path),)) for path in logs[:6] * 3]
+    jobs = [Task(path) for path in logs[:6] * 3]
     seen = []
     executor = client.get_executor(pure=False, retries=2)
     answer = read_total(executor, read, jobs, lambda *done: seen.append(done), lenient=False)

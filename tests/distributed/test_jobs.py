@@ -15,7 +15,6 @@ from latencykit.core import log_cache
 from latencykit.distributed import executors as engines
 from latencykit.distributed.executors import LocalExecutor, Task, read_each
 from latencykit.io import files as places
-from latencykit.io.files import FileRange
 from latencykit.io.parts import PartResult, carried
 from tests.conftest import RAW
 from tests.distributed.conftest import rows_of
@@ -104,15 +103,15 @@ def test_a_sum_is_counted_once(monkeypatch):
     assert log.histogram() is whole
 
 
-def refused(place):
+def refused(url):
     """A result that is an error."""
-    return PartResult((), (), lk.InvalidArgumentError(place.url))
+    return PartResult((), (), lk.InvalidArgumentError(url))
 
 
 def test_threads_end_with_the_first_error(monkeypatch):
     monkeypatch.setattr(places, "_WORTH_PROCESSES", 0)
     before = set(threading.enumerate())
-    tasks = [Task((FileRange(name),)) for name in "abc"]
+    tasks = [Task(name) for name in "abc"]
     with pytest.raises(lk.InvalidArgumentError, match="a"):
         read_each(LocalExecutor(2), refused, tasks, lambda done, every: None, lenient=False)
     for thread in set(threading.enumerate()) - before:

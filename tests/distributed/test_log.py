@@ -1,14 +1,12 @@
-"""Many files as one log: the sums of one process, anyone who reads, in whatever order, in ranges or whole."""
+"""Many files as one log: the sums of one process, anyone who reads, in whatever order."""
 
 from __future__ import annotations
 
-import gzip
 from pathlib import Path
 
 import pytest
 
 import latencykit as lk
-from latencykit.distributed import executors as engines
 from latencykit.distributed.results import BinnedLog, Totals, totals_of
 from latencykit.io import files as places
 from tests.conftest import DATA, RAW
@@ -51,58 +49,6 @@ def test_answers_add_up_alike_in_any_grouping(logs):
     bins = [BinnedLog.of(lk.read(path), 2.0, 1_700_000_000.0) for path in logs]
     nested_bins = BinnedLog.sum([BinnedLog.sum(bins[:5]), BinnedLog.sum(bins[5:])])
     assert rows_of(BinnedLog.sum(bins).log) == rows_of(nested_bins.log)
-
-
-@pytest.mark.slow
-def test_a_large_log_is_read_in_ranges_of_lines(logs, request):
-    whole, bins = total_of(logs), bins_of(logs, 2.0)
-    request.getfixturevalue("ranges")
-    assert min(len(task.places) for task in engines.tasks_of(logs, divide=True)) > 5
-    assert same(total_of(logs), whole)
-    assert rows_of(bins_of(logs, 2.0)) == rows_of(bins)
-
-
-@pytest.mark.parametrize("step", [90, 333, 1000])
-def test_every_line_belongs_to_one_range(logs, step):
-    path = Path(logs[0])
-    parts = places.split(str(path), path.stat().st_size, step)
-    sources = [places.source_of(part) for part in parts]
-    header = path.read_bytes()[: parts[0].header]
-    assert header.splitlines()[-1].startswith(b'"')
-    lines = b"".join(source.open().read()[len(header) :] for source in sources)
-    assert header + lines == path.read_bytes()
-
-
-@pytest.mark.usefixtures("ranges")
-def test_a_log_that_sets_its_clock_anew_is_read_whole(make_log, tmp_path):
-    one = make_log(tmp_path / "a.hlog", 1)
-    two = make_log(tmp_path / "b.hlog", 2, start=1_700_000_100.0)
-    both = tmp_path / "both.hlog"
-    both.write_bytes(one.read_bytes() + two.read_bytes())
-    assert len(engines.tasks_of([str(both)], divide=True)[0].places) > 10
-    assert rows_of(bins_of([both], 1.0)) == rows_of(lk.read(both).resample(1))
-
-
-def test_what_is_compressed_or_small_or_knows_no_start_is_not_cut(logs, timeless, tmp_path):
-    packed = tmp_path / "a.hlog.gz"
-    packed.write_bytes(gzip.compress(Path(logs[0]).read_bytes() * 3))
-    for path in (packed, timeless):
-        assert len(places.split(str(path), path.stat().st_size, 100)) == 1
-    assert len(places.split(logs[0], Path(logs[0]).stat().st_size)) == 1
-
-
-@pytest.mark.usefixtures("ranges")
-def test_corruption_in_a_range_names_the_line_of_the_file(logs, tmp_path):
-    lines = Path(logs[0]).read_bytes().splitlines(True)
-    number = len(lines) - 3
-    lines[number - 1] = b"1.0,1.0,1.0,HISTrubbish\n"
-    bad = tmp_path / "bad.hlog"
-    bad.write_bytes(b"".join(lines))
-    with pytest.raises(lk.CorruptInputError) as alone:
-        lk.read(bad)
-    with pytest.raises(lk.CorruptInputError, match=f"bad.hlog:{number}: ") as ranged:
-        total_of([logs[1], str(bad)])
-    assert ranged.value.line == alone.value.line == number
 
 
 def test_unreadable_files_are_named_and_left_out_when_that_is_allowed(logs, tmp_path, capsys):

@@ -8,7 +8,6 @@ import pytest
 
 from latencykit.distributed.executors import joined
 from latencykit.distributed.results import TotalsReader
-from latencykit.io.files import FileRange
 from latencykit.io.reading import Selection
 
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ def alike(make_log, tmp_path) -> list[Path]:
 
 def both_ways(paths: list[Path], **chosen: object) -> tuple[PartResult, PartResult, int]:
     """The sum as it is read, and of files read one by one; and the number of results of the first."""
-    reader, places = TotalsReader(Selection(**chosen)), [FileRange(str(path)) for path in paths]
+    reader, places = TotalsReader(Selection(**chosen)), [*map(str, paths)]
     some = list(reader.several(places))
     return joined(some), joined(list(map(reader, places))), len(some)
 

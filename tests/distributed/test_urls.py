@@ -163,10 +163,10 @@ def test_limits_of_servers_are_taken_from_a_program_and_from_the_environment(
     host, spool, monkeypatch
 ):
     with lk.limits(answer=0.2), pytest.raises(lk.LatencyKitError, match=r"said nothing for 0.2 s"):
-        places.source_of(places.FileRange(f"http://{host}/silent"))
+        places.source_of(f"http://{host}/silent")
     monkeypatch.setenv("LATENCYKIT_LIMITS", "answer=100ms")
     with pytest.raises(lk.LatencyKitError, match=r"said nothing for 0.1 s"):
-        places.source_of(places.FileRange(f"http://{host}/silent"))
+        places.source_of(f"http://{host}/silent")
 
 
 @pytest.mark.parametrize(

@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import gzip
 import os
-import shutil
 from pathlib import Path
 
 import pytest
 
 import latencykit as lk
 from latencykit.errors import CorruptInputError
-from latencykit.io.files import FileRange, source_of
 
 HLOG = Path(__file__).parents[2] / "data/jhiccup-v2.hlog"
-
-
-def shrink(path: Path) -> None:
-    os.truncate(path, path.stat().st_size // 2)
 
 
 def vanish(path: Path) -> None:
@@ -57,15 +51,3 @@ def test_a_log_that_grows_is_what_it_was(log):
     with path.open("ab") as end:
         end.write(gzip.compress(more) if path.read_bytes()[:1] == b"\x1f" else more)
     assert read.histogram().count == count
-
-
-def test_ranges_of_a_log_that_was_cut(tmp_path):
-    path = tmp_path / "a.hlog"
-    shutil.copy(HLOG, path)
-    size = path.stat().st_size
-    place = FileRange(str(path), size // 2, size, 100)
-    assert source_of(place).size > 100
-    for cut in (shrink, vanish):
-        cut(path)
-        with pytest.raises(CorruptInputError, match="less is there now; expected a file at rest"):
-            source_of(place)
