@@ -13,7 +13,6 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import json
-import math
 import os
 import platform
 import subprocess
@@ -304,28 +303,6 @@ def recorder(calls: int) -> None:
     show("Recording", ["call", "ns"], rows)
 
 
-GROWTH = (100, 10_000, 100_000, 1_000_000)
-
-
-def growth(folder: Path, sizes: tuple[int, ...]) -> None:
-    """How cost grows with intervals, for every command."""
-    rows: list[tuple[int, list[float]]] = []
-    for size in sizes:
-        path = corpus(folder, f"e-{size}")
-        turns = 3 if size <= 100_000 else 1  # noise of a tenth of a second shows in small ones
-        jobs = {job: own(words, path, folder) for job, words in COMMANDS.items()}
-        rows.append((size, [cost.cpu for cost in measure(jobs, turns).values()]))
-    (low, start_up), *_, (before, less), (after, more) = rows
-    exponents = [
-        math.log((c - a) / max(b - a, 1e-3)) / math.log(after / before)
-        for a, b, c in zip(start_up, less, more, strict=True)
-    ]
-    labelled = [*((f"{size:,}", cpu) for size, cpu in rows), ("exponent", exponents)]
-    cells = ([label, *(f"{one:.2f}" for one in numbers)] for label, numbers in labelled)
-    show("Growth: processor seconds and exponent", ["intervals", *COMMANDS], cells)
-    print(f"\nThe first row, {low:,} intervals, is taken as start-up.", flush=True)
-
-
 @click.command()
 @click.option("--quick", is_flag=True, help="Sizes too small to quote.")
 @click.option("--only", default="", help="Sections, with commas; all by default.")
@@ -357,7 +334,6 @@ def main(*, quick: bool, only: str, folder: Path | None, rounds: int, corpora: s
             "tables": lambda: tables(place, 100_000 if quick else 10**7, rounds),
             "raw": lambda: raw(place, 2_000_000 if quick else 20_000_000, rounds),
             "recorder": lambda: recorder(20_000 if quick else 500_000),
-            "growth": lambda: growth(place, (100, 1_000, 5_000) if quick else GROWTH),
         }
         for name in only.split(",") if only else sections:
             sections[name]()

@@ -1,12 +1,10 @@
 """How often confident statements are wrong: ``python -m tests.benchmarks.truth`` prints Markdown in some minutes.
 
 Worlds whose truth is known are drawn with fixed seeds, asked as a user would ask, and what was said
-is compared with the truth. ``--only coverage,changes,load,events,explain`` chooses
+is compared with the truth. ``--only coverage,events,explain`` chooses
 tables, ``--quick`` takes few runs of short logs.
 
 * coverage: of the intervals that are given, how many hold the truth; and how many are given
-* changes: change points in series without a change, and with one
-* load: brackets of an M/M/1 queue's capacity
 * events: what coincides with stalls, see `tests.benchmarks.truth_events`
 * uncertainty: percentiles shown plain, several runs compared, see `tests.benchmarks.truth_uncertainty`
 * explain: planted causes of slow requests, and worlds without, see `tests.benchmarks.truth_explain`
@@ -14,17 +12,13 @@ tables, ``--quick`` takes few runs of short logs.
 
 from __future__ import annotations
 
-import itertools
 import math
 import time
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
 
-import latencykit as lk
-from latencykit.analysis.change_points import change_positions
 from tests.benchmarks import truth_answers, truth_events, truth_explain, truth_uncertainty, worlds
 from tests.benchmarks.tables import in_parallel, share, show
 from tests.benchmarks.worlds import Drift, Modes, Rhythm, Stalls, World
@@ -118,86 +112,10 @@ def coverage(quick: bool) -> None:
     show(title, ["traffic", "length", "as", *NAMES], rows, text=3)
 
 
-# ---------------------------------------------------------------- change points
-
-
-def series(run: int, *, runs: int, correlation: float, step: float) -> tuple[bool, bool]:
-    """Return whether a change was found, and whether the series was called not exchangeable."""
-    rng = np.random.default_rng([run, runs, int(100 * correlation), int(1000 * step)])
-    level = 0.0375 * worlds.autoregression(rng, runs, correlation)
-    level[runs // 2 :] += math.log1p(step)
-    found = change_positions(np.exp(level))
-    return bool(found), not found.exchangeable
-
-
-SERIES = [
-    *((60, correlation, 0.0) for correlation in (0.0, 0.3, 0.6, 0.9)),
-    *((runs, 0.6, 0.0) for runs in (30, 120)),
-    *((60, 0.0, step) for step in (0.03, 0.05, 0.1)),
-]
-"""Number of runs, correlation of successive ones, and change."""
-
-
-def changes(quick: bool) -> None:
-    """Print alarms of change points at a nominal 1 %."""
-    repeats, rows = 40 if quick else 200, []
-    for runs, correlation, step in SERIES:
-        job = partial(series, runs=runs, correlation=correlation, step=step)
-        found = np.sum(in_parallel(job, range(repeats)), axis=0)
-        shares = (share(part, repeats) for part in found)
-        rows.append([runs, f"{correlation:g}", f"{100 * step:.0f} %", *shares])
-    title = "Change points at a nominal 1 %: series of runs that vary by 3.75 %"
-    show(title, ["runs", "correlation", "change", "found, %", "not exchangeable, %"], rows)
-
-
-# ---------------------------------------------------------------- load
-
-
-def queue(rng: np.random.Generator, rate: float, requests: int) -> lk.Samples:
-    """Return requests to an M/M/1 queue that serves 1,000 per second, long after its start."""
-    before = 3000
-    arrival = np.cumsum(rng.exponential(1 / rate, requests + before))
-    work = np.cumsum(rng.exponential(1e-3, requests + before))
-    done = work + np.maximum.accumulate(arrival - np.concatenate(([0.0], work[:-1])))
-    return worlds.requests(arrival[before:] - arrival[before], (done - arrival)[before:])
-
-
-def bracket(
-    run: int, *, grid: tuple[int, ...], requests: int, timed: bool
-) -> tuple[bool, bool, bool]:
-    """Return whether the bracket holds the capacity, whether it is bounded, and whether half load is called saturated."""
-    rng = np.random.default_rng([run, requests, *grid])
-    runs = {str(rate): queue(rng, rate, requests) for rate in grid}
-    found = lk.load_curve(
-        runs if timed else {rate: one.histogram() for rate, one in runs.items()}, "p99=20ms"
-    ).capacity
-    half = lk.load_curve({"500": queue(rng, 500, requests)}).rows[0].saturated
-    assert found is not None
-    return found.low <= 769.7 <= found.high, found.low > 0 and math.isfinite(found.high), half
-
-
-def load(quick: bool) -> None:
-    """Print how often the bracket of a capacity holds the truth."""
-    repeats, rows = 20 if quick else 40, []
-    grids = ((500, 600, 700, 800, 900), tuple(range(700, 860, 20)), (400, 750, 790, 950))
-    sizes = (1000, 5000, 20_000, 50_000)[: 2 if quick else 4]
-    for requests, grid, timed in itertools.product(sizes, grids, (True, False)):
-        job = partial(bracket, grid=grid, requests=requests, timed=timed)
-        found = np.sum(in_parallel(job, range(repeats)), axis=0)
-        form = "samples" if timed else "histograms"
-        shares = (share(part, repeats) for part in found)
-        rows.append([f"{requests:,}", f"{grid[0]}–{grid[-1]}", form, *shares])
-    asked = ["bracket holds it, %", "bounded on both sides, %", "ρ = 0.5 saturated, %"]
-    title = "M/M/1, p99 ≤ 20 ms, true capacity 769.7/s"
-    show(title, ["requests", "loads", "as", *asked], rows, text=3)
-
-
 TABLES: dict[str, Callable[..., None]] = {
     "check": truth_answers.check,
     "compare": truth_answers.compare,
     "coverage": coverage,
-    "changes": changes,
-    "load": load,
     "events": truth_events.tables,
     "explain": truth_explain.table,
     "uncertainty": truth_uncertainty.tables,

@@ -110,20 +110,6 @@ def test_a_maximum_beyond_what_the_tool_can_count_is_at_least_that(run):
     assert "≥" not in run("summary", RAW)[1]
 
 
-@pytest.mark.parametrize(
-    "kind", ["percentiles", "timeline", "heatmap", "density", "ccdf", "dashboard"]
-)
-@pytest.mark.parametrize(
-    ("suffix", "magic"), [(".png", b"\x89PNG"), (".svg", b"<?xml"), (".pdf", b"%PDF")]
-)
-def test_charts_of_every_kind(run, tmp_path, kind, suffix, magic):
-    out = tmp_path / f"x{suffix}"
-    assert run("-q", "chart", RAW, "--kind", kind, "-o", out)[0] == 0
-    assert out.read_bytes().startswith(magic)
-    assert out.stat().st_size > 5000
-    assert [path.name for path in tmp_path.iterdir()] == [out.name]
-
-
 def test_without_an_output_the_chart_goes_beside_the_input(run, tmp_path):
     copy = tmp_path / "run.hlog"
     copy.write_bytes(RAW.read_bytes())

@@ -6,8 +6,6 @@ import tracemalloc
 
 import pytest
 
-from latencykit.io.registry import builtin_formats
-from latencykit.io.source import HEAD_SIZE, Confidence, Head
 from tests.fuzz.targets import CORPUS, TARGETS, seeds
 
 MOST = 256 << 20
@@ -33,34 +31,3 @@ def test_real_outputs_pass(target):
     assert len(begin_with) > 10
     for data in begin_with:
         TARGETS[target](data)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "unit",
-    [
-        "1",
-        "9 ",
-        "\n",
-        " ",
-        "\t",
-        "a ",
-        "a\n",
-        ",",
-        "1,",
-        "1 ",
-        '"',
-        "[",
-        '{"a":',
-        "<",
-        "-",
-        "a: ",
-        "#\n",
-    ],
-    ids=repr,
-)
-def test_no_head_takes_a_pattern_long(unit):
-    """Repetition costs every format time linear in its length; backtracking would take minutes."""
-    for begin in ("", "a"):
-        head = Head("x.txt", (begin + unit * HEAD_SIZE).encode()[:HEAD_SIZE])
-        assert all(one.sniff(head) in Confidence for one in builtin_formats())

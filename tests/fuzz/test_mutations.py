@@ -13,31 +13,12 @@ from tests.fuzz import mutations
 from tests.fuzz.__main__ import _guarded
 from tests.fuzz.targets import CORPUS
 
-SHARE = 60  # thousands more each night: `python -m tests.benchmarks.hostile --mutants N`
 KEPT = sorted((CORPUS / "mutations").iterdir())
 
 
 @pytest.fixture(scope="module")
 def sources() -> list[tuple[str, str, bytes]]:
     return mutations.samples()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("first", range(0, 4 * SHARE, SHARE))
-def test_mutations_of_real_outputs_break_nothing(
-    first: int, sources: list[tuple[str, str, bytes]], tmp_path: Path
-) -> None:
-    for number in range(first, first + SHARE):
-        name, suffix, data = mutations.mutated(number, sources)
-        path = tmp_path / f"input{suffix}"
-        path.write_bytes(data)
-        try:
-            mutations.library(path, number)
-            if number % 6 == 0:
-                mutations.command_line(path, number // 6)
-        except Exception as error:
-            error.add_note(f"mutation {number}: {name}")
-            raise
 
 
 @pytest.mark.slow

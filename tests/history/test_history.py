@@ -9,12 +9,10 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pytest
 
 import latencykit as lk
 from latencykit.history.history import origin, trends_of
-from latencykit.history.run_file import encode
 from tests.history.conftest import DAY, fill, run_of
 
 if TYPE_CHECKING:
@@ -272,37 +270,3 @@ def test_the_store_is_refused_where_it_is_a_file(tmp_path: Path) -> None:
         lk.History(tmp_path).add({})
     with pytest.raises(lk.InvalidArgumentError):
         lk.History(tmp_path).add(run_of(1), time=float("nan"))
-
-
-@pytest.mark.slow
-def test_ten_thousand_runs_are_listed_and_judged(tmp_path: Path) -> None:
-    """Copies of one file with other facts: a file has the facts of its run."""
-    rng = np.random.default_rng(12)
-    means = 2000 * np.exp(0.03 * rng.standard_normal(10_000))
-    means[9_000:] *= 1.5
-    facts = {"time": 1.7e9, "measured": 1.7e9, "commit": "abcdefa", "branch": "main",
-             "host": None, "labels": {}}  # fmt: skip
-    _, content = encode({"bench": lk.Summary({"mean": 1234.567})}, facts)
-    place = tmp_path / "store"
-    place.mkdir()
-    for number, mean in enumerate(means):
-        own = {b"1700000000.0": b"%d.0" % (1_700_000_000 + 3600 * number),
-               b"abcdefa": b"%07x" % number, b"1234.567": b"%.3f" % mean}  # fmt: skip
-        copy = content
-        for known, text in own.items():
-            copy = copy.replace(known, text)
-        (place / f"run-{number:05d}.jsonl").write_bytes(copy)
-    history = lk.History(place)
-    assert (len(history.runs), history.left_out) == (10_000, ())
-    runs, values = history.values("bench", "mean")
-    assert values == pytest.approx(means, abs=0.001)
-    assert [run.commit for run in runs[:2]] == ["0000000", "0000001"]
-    assert history.latest("bench", "mean").noise == pytest.approx(0.03, rel=0.4)
-    (row,) = history.judge({"bench": lk.Summary({"mean": 3000.0})}).rows
-    assert (row.verdict, row.runs) == ("same", 10_000)
-    assert row.level == pytest.approx(3000, rel=0.02)
-    slow = [{"bench": lk.Summary({"mean": 4600.0 + k})} for k in range(3)]
-    assert history.judge(*slow).verdict == "worse"
-    (trend,) = trends_of(history, ("mean",), last=2_000)
-    (change,) = trend.changes
-    assert change.position in (999, 1000)

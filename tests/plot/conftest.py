@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -14,11 +15,63 @@ from matplotlib.legend import Legend
 from matplotlib.text import Text
 
 import latencykit as lk
+from latencykit import plot, simulate
 from latencykit.plot.files import figure_of
-from tests.conftest import RAW, log_of_values
+from tests.conftest import CTRLZ, RAW, log_of_values
+from tests.ctrlz.test_commands import result as calibration
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from matplotlib.lines import Line2D
+
+
+@functools.cache
+def world(kind: str) -> Any:
+    """What the charts below draw, made once."""
+    if kind == "swept":
+        server = simulate.Server(simulate.exponential("1ms"))
+
+        def measure(rate: float, duration: float) -> lk.Samples:
+            arrivals = simulate.poisson(rate, duration)
+            return simulate.open_loop(server, arrivals, duration=duration)
+
+        return lk.sweep(measure, "p99=20ms", start=400, duration="5s", runs=4)
+    rng = np.random.default_rng(1)
+    if kind == "load":
+        rates = (100.0, 200.0, 400.0, 800.0)
+        runs = {f"{rate:g}": rng.lognormal(14 + rate / 2000, 0.4, 2000) for rate in rates}
+        known = {rate: lk.Histogram.of(runs[f"{rate:g}"]).with_run(rate=rate) for rate in rates}
+        return lk.load_curve({f"{rate:g}": one for rate, one in known.items()}, "99=20ms")
+    if kind == "explained":
+        took = rng.lognormal(1.5, 0.5, 6000) * np.where(rng.random(6000) < 0.05, 8, 1)
+        slow = {"start": np.arange(6000) * 10_000_000, "duration": took * 1e6}
+        at = np.array([3.0, 20.0, 44.0])
+        events = [lk.Events("gc.log", "jvm-gc", at, at + 0.1, ["Pause"] * 3)]
+        return lk.explain(lk.Samples(**slow, host=rng.choice(["a", "b"], 6000)), events=events)
+    log, due = (lk.read(CTRLZ / f"{name}.hlog") for name in ("uncorrected", "corrected"))
+    made = {"log": lambda: log, "pair": lambda: {"raw": log, "corrected": due}}
+    made |= {"compared": lambda: lk.compare(log, due), "diagnosed": lambda: lk.diagnose(log)}
+    return made[kind]()
+
+
+CHARTS: dict[str, Callable[..., Any]] = {
+    "percentiles": lambda ax: plot.percentiles(world("pair"), ax=ax, slo="99=20ms"),
+    "timeline": lambda ax: plot.timeline(world("log"), ax=ax),
+    "heatmap": lambda ax: plot.heatmap(world("log"), ax=ax),
+    "density": lambda ax: plot.density(world("pair"), ax=ax),
+    "ccdf": lambda ax: plot.ccdf(world("pair"), ax=ax),
+    "fan_out": lambda ax: plot.fan_out(world("log"), ax=ax),
+    "compare": lambda ax: plot.compare(world("compared"), ax=ax),
+    "diagnosis": lambda ax: plot.diagnosis(world("diagnosed"), ax=ax),
+    "dashboard": lambda ax: plot.dashboard(world("log"), ax=ax),
+    "load_curve": lambda ax: plot.load_curve(world("load"), ax=ax),
+    "explanation": lambda ax: plot.explanation(world("explained"), ax=ax),
+    "coincidence": lambda ax: plot.coincidence(world("explained"), ax=ax),
+    "ctrlz": lambda ax: plot.ctrlz(calibration(), ax=ax),
+    "sweep": lambda ax: plot.sweep(world("swept"), ax=ax),
+}
+"""Every chart, of data that it is made for."""
 
 
 @pytest.fixture
@@ -105,6 +158,14 @@ def words_of(figure: Figure) -> list[str]:
 def says(figure: Figure, text: str) -> bool:
     """Whether one of its texts, wherever its lines break, contains this one."""
     return any(text in " ".join(words.split()) for words in words_of(figure))
+
+
+def points_of(line: Line2D) -> np.ndarray:
+    """Where a line has data; nowhere, if it is one across the axes."""
+    if line.get_transform() is not line.axes.transData:
+        return np.zeros((0, 2))
+    points = np.column_stack([np.asarray(part, float) for part in line.get_data()])
+    return points[np.isfinite(points).all(axis=1)]
 
 
 def lines_of(ax: Axes) -> dict[str, Line2D]:

@@ -8,68 +8,50 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
-import latencykit as lk
 from latencykit import plot
 from latencykit.plot.files import save
 from latencykit.plot.label_layout import Heading
-from tests.conftest import CTRLZ
-from tests.plot.conftest import assert_tidy, drawn
+from tests.plot.conftest import CHARTS, assert_tidy, drawn, points_of, texts_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from matplotlib.text import Text
 
-pytestmark = pytest.mark.slow
-
 
 @functools.cache
-def load_curve() -> Any:
-    rng = np.random.default_rng(1)
-    rates = (100.0, 200.0, 400.0, 800.0)
-    runs = {
-        f"{rate:g}": lk.Histogram.of(rng.lognormal(14 + rate / 2000, 0.4, 2000)).with_run(rate=rate)
-        for rate in rates
-    }
-    return lk.load_curve(runs, "99=20ms")
-
-
-LOG, DUE = (lk.read(CTRLZ / f"{name}.hlog") for name in ("uncorrected", "corrected"))
-compared = functools.cache(lambda: lk.compare(LOG, DUE))
-diagnosed = functools.cache(lambda: lk.diagnose(LOG))
-CHARTS: dict[str, Callable[..., Any]] = {
-    "percentiles": lambda ax: plot.percentiles({"raw": LOG, "corrected": DUE}, ax=ax),
-    "timeline": lambda ax: plot.timeline(LOG, ax=ax),
-    "heatmap": lambda ax: plot.heatmap(LOG, ax=ax),
-    "density": lambda ax: plot.density({"raw": LOG, "corrected": DUE}, ax=ax),
-    "ccdf": lambda ax: plot.ccdf({"raw": LOG, "corrected": DUE}, ax=ax),
-    "fan_out": lambda ax: plot.fan_out(LOG, ax=ax),
-    "compare": lambda ax: plot.compare(compared(), ax=ax),
-    "diagnosis": lambda ax: plot.diagnosis(diagnosed(), ax=ax),
-    "dashboard": lambda ax: plot.dashboard(LOG, ax=ax),
-    "load_curve": lambda ax: plot.load_curve(load_curve(), ax=ax),
-}
+def shown(*names: str, style: str = "default") -> Figure:
+    """A chart on a figure of its own, or several on one."""
+    with plt.style.context(style):
+        figure = Figure(figsize=(6.4, 4.8) if len(names) == 1 else (9.5, 8))
+        side = 1 if len(names) == 1 else 2
+        axes = [figure.add_subplot(side, side, k + 1, label=name) for k, name in enumerate(names)]
+        for name, ax in zip(names, axes, strict=True):
+            CHARTS[name](ax)
+        figure.draw_without_rendering()
+    return figure
 
 
 @pytest.mark.parametrize(
     "names",
     [
         *((name,) for name in CHARTS),
-        *(tuple(islice(cycle(CHARTS), first, first + 4)) for first in range(0, len(CHARTS), 4)),
+        *(
+            pytest.param(tuple(islice(cycle(CHARTS), first, first + 4)), marks=pytest.mark.slow)
+            for first in range(0, len(CHARTS), 4)
+        ),
     ],
     ids=", ".join,
 )
 def test_nothing_is_cut_and_nothing_collides(names: tuple[str, ...]) -> None:
     """Each chart on a figure of its own, and among three others."""
-    figure = Figure(figsize=(6.4, 4.8) if len(names) == 1 else (9.5, 8))
-    side = 1 if len(names) == 1 else 2
-    axes = [figure.add_subplot(side, side, k + 1) for k in range(len(names))]
-    for name, ax in zip(names, axes, strict=True):
-        CHARTS[name](ax)
-    figure.draw_without_rendering()
+    figure = shown(*names)
+    axes = [one for one in figure.axes if one.get_label() in CHARTS]
     page, headings, others = figure.bbox, [], []
     for ax in axes:
         for artist in ax.artists:
@@ -92,6 +74,32 @@ def test_nothing_is_cut_and_nothing_collides(names: tuple[str, ...]) -> None:
             assert other is ax or wide < 2 or high < 2, (text.get_text(), beside.get_text())
 
 
+@pytest.mark.parametrize("name", CHARTS)
+def test_lines_fill_their_axes_and_none_leaves_them(name: str) -> None:
+    for ax in (one for one in shown(name).findobj(Axes) if one.axison and one.get_visible()):
+        frame = ax.get_window_extent()
+        places = np.concatenate(
+            [ax.transData.transform(points_of(line)) for line in ax.lines] or [[]]
+        )
+        if not places.size:
+            continue
+        low, high = ((end - frame.min) / frame.size for end in (places.min(0), places.max(0)))
+        assert (low > -0.01).all(), name
+        assert (high < 1.01).all(), name
+        assert high[0] > 0.9, name
+        assert high[1] > 0.6, name
+
+
+@pytest.mark.parametrize("name", CHARTS)
+@pytest.mark.parametrize("style", ["dark_background", "default"])
+def test_words_differ_from_their_ground(name: str, style: str) -> None:
+    figure = shown(name, style=style)
+    ground = np.mean(to_rgb(figure.get_facecolor()))
+    for text in texts_of(figure):
+        assert abs(np.mean(to_rgb(text.get_color())) - ground) > 0.25, text.get_text()
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [(500, 320), (800, 450), (1600, 900)])
 @pytest.mark.parametrize(
     "name", ["percentiles", "timeline", "heatmap", "density", "ccdf", "dashboard"]
@@ -111,10 +119,11 @@ def test_texts_are_tidy_at_every_size(name, size, raw, pair, twelve, twelve_logs
         assert_tidy(drawn(getattr(plot, name), data, width, height, **options))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["png", "svg", "pdf"])
-def test_files_carry_their_text(kind: str, tmp_path: Path) -> None:
+def test_files_carry_their_text(kind: str, raw: Any, tmp_path: Path) -> None:
     path = tmp_path / f"chart.{kind}"
-    save(plot.timeline, LOG, path)
+    save(plot.timeline, raw, path)
     content = path.read_bytes()
     if kind == "svg":
         title = content.partition(b"<title>")[2].partition(b"</title>")[0].decode()

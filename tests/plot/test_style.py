@@ -6,12 +6,13 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from matplotlib.colors import to_rgb
+from matplotlib import pyplot as plt
+from matplotlib.colors import to_rgb, to_rgba
 from matplotlib.figure import Figure
 
 import latencykit as lk
 from latencykit._text import plain
-from latencykit.plot.style import COLOURS, series_styles, shorten
+from latencykit.plot.style import _LIGHT, BLUE, COLOURS, INK, lighten, series_styles, shorten
 
 # Machado, Oliveira, Fernandes (2009), severity 1.0
 MATRICES = """
@@ -62,3 +63,13 @@ def test_long_names_keep_both_ends():
     assert shorten("a" * 30 + "-0001", 12).endswith("0001")
     assert len(shorten("a" * 30, 12)) == 12
     assert shorten("short", 12) == "short"
+
+
+def test_each_colour_of_an_artist_is_exchanged_by_itself() -> None:
+    with plt.style.context("dark_background"):
+        figure, ax = plt.subplots()
+        lines = ax.vlines([1, 2, 3], 0, 1, color=[INK, BLUE, "#123456"], alpha=0.5)
+        lighten(ax)
+        plt.close(figure)
+    light = [to_rgba(colour, 0.5) for colour in (_LIGHT[INK], _LIGHT[BLUE], "#123456")]
+    assert np.allclose(lines.get_color(), light)
