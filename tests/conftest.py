@@ -25,6 +25,7 @@ from latencykit import cli
 from latencykit.core.blocks import MemoryPart, block_of_rows
 from latencykit.core.buckets import HdrBuckets
 from latencykit.core.histogram_log import HistogramLog
+from tests import laws
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -246,7 +247,10 @@ class Commands:
         with pytest.raises(SystemExit) as ended:
             cli.main([str(word) for word in words])
         out, err = self.capsys.readouterr()
-        return int(ended.value.code or 0), out, err
+        status = int(ended.value.code or 0)
+        if status < 2:
+            laws.output([str(word) for word in words], out)
+        return status, out, err
 
     def printed(self, style: str, words: Sequence[object], expected: int) -> str:
         status, out, err = self(*words, "--format", style)

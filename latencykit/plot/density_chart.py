@@ -183,8 +183,7 @@ def _draw(
 ) -> Line2D:
     """Draw one series as steps above `base`, and its zeros as a bar (place, top)."""
     x, y = np.append(edges, edges[-1]), np.concatenate((part, [base, base]))
-    fill: Look = {"step": "post", "linewidth": 0, "zorder": look["zorder"] - 0.5}
-    ax.fill_between(x, base, y, color=look["color"], alpha=0.16, **fill)
+    ax.fill_between(x, base, y, color=look["color"], alpha=0.16, step="post", linewidth=0)
     (line,) = ax.plot(x, y, drawstyle="steps-post", solid_joinstyle="miter", **look)
     at, height = bar
     if height > base:

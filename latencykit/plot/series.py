@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from latencykit._limits import check_series
-from latencykit._text import cause_text, option, plain
+from latencykit._text import brief_list, cause_text, option, plain
 from latencykit.core import is_samples, is_summary
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog
@@ -264,8 +264,7 @@ def joined(series: Mapping[str, Any], *first: str) -> str:
         if series[label].run.unit_note is not None and parts and parts[-1] not in shared:
             assumed.setdefault(parts[-1], []).append(plain(shorten(label, 40)))
     for text, labels in assumed.items():
-        more = f" and {len(labels) - 3} more" if len(labels) > 3 else ""
-        shared.append(f"{text} in {', '.join(labels[:3])}{more}")
+        shared.append(f"{text} in {brief_list(labels)}")
     return " · ".join((*filter(None, first), *shared))
 
 

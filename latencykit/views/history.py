@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, TypedDict
 
 import numpy as np
 
-from latencykit._text import format_items, printable, prose
+from latencykit._text import brief_list, format_items, printable, prose
 from latencykit.views.tables import Table
 from latencykit.views.values import number, percent, record_from
 
@@ -190,13 +190,12 @@ def _change(change: float) -> str:
 def sentence(judged: HistoryVerdict) -> str:
     """Return the verdict in a sentence."""
     rows = [row for row in judged.rows if row.verdict == judged.verdict]
-    names = ", ".join(dict.fromkeys(f"{row.series} {row.statistic}" for row in rows[:3]))
-    more = f" and {len(rows) - 3} more" if len(rows) > 3 else ""
+    names = brief_list(f"{row.series} {row.statistic}" for row in rows)
     missing = max((row.missing for row in rows), default=0)
     return {
-        "worse": f"Worse: {names}{more}",
-        "better": f"Better: {names}{more}",
-        "confirm": f"Run again to confirm: {names}{more}",
+        "worse": f"Worse: {names}",
+        "better": f"Better: {names}",
+        "confirm": f"Run again to confirm: {names}",
         "same": "The same as the runs before",
         "unknown": f"Unknown: needs {format_items(missing, 'more run')}",
     }[judged.verdict]

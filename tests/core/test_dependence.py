@@ -11,8 +11,8 @@ import pytest
 import latencykit as lk
 from latencykit import simulate
 from tests.benchmarks import worlds
-from tests.benchmarks.truth import queue
 from tests.benchmarks.worlds import Drift, Modes, Stalls, World, autoregression, requests
+from tests.ctrlz.worlds import queue
 
 PERCENTILES = (50.0, 90.0, 99.0, 99.9)
 RUNS = 12
@@ -188,8 +188,8 @@ def test_pairs_of_one_system_raise_no_alarm_and_changes_do() -> None:
 def test_the_bracket_of_a_queue_holds_its_capacity(timed: bool) -> None:
     held = bounded = 0
     for run in range(6):
-        rng = np.random.default_rng([run, 3])
-        runs = {str(rate): queue(rng, rate, 30_000) for rate in (450, 650, 900)}
+        measure = queue(0.001, 1, run)
+        runs = {str(rate): measure(rate, 30_000 / rate) for rate in (450, 650, 900)}
         found = lk.load_curve(
             runs if timed else {rate: one.histogram() for rate, one in runs.items()}, "p99=20ms"
         ).capacity
@@ -202,10 +202,9 @@ def test_the_bracket_of_a_queue_holds_its_capacity(timed: bool) -> None:
 
 @pytest.mark.slow
 def test_half_load_is_not_saturated_and_overload_is() -> None:
-    rng = np.random.default_rng(9)
-    assert not any(
-        lk.load_curve({"500": queue(rng, 500, 800)}).rows[0].saturated for _ in range(40)
-    )
+    measure = queue(0.001, 1, 9)
+    half = [lk.load_curve({"500": measure(500, 1.6)}).rows[0] for _ in range(40)]
+    assert not any(row.saturated for row in half)
     start = np.arange(2000) / 1000
     served = requests(start, np.arange(2000) / 800 - start + 1e-3)
     assert lk.load_curve({"1000": served}).rows[0].saturated

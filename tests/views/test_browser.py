@@ -53,17 +53,6 @@ def spans(page: Any) -> dict[str, list[str]]:
     return {row[0]: row[1:] for row in page.evaluate(script)}
 
 
-def test_slots_of_a_long_run_and_its_timeouts_are_counted_alike(tmp_path, opened, spiky):
-    page = opened({"all": spiky})
-    page.drag(421, 478)
-    within = spiky.between(*selected(page)).histogram()
-    packed = model_of((tmp_path / "page.html").read_text())["series"][0]["packed"]
-    digits = 3 if packed["entries"] <= 50_000 else 2
-    assert page.rows()["all"] == pytest.approx(at_page(within, digits), rel=0.01)
-    assert within.censored
-    assert "≥ 2 s" in page.inner_text("#numbers")
-
-
 def test_the_legend_hides_a_series_and_shows_it_again(opened, raw):
     page = opened({"raw": raw.between(0, 6.5), "other": raw.between(13, 21)})
     assert set(page.rows()) == {"raw", "other"}
@@ -318,18 +307,6 @@ def nanoseconds(text: str) -> float:
     from latencykit.units import parse_duration
 
     return parse_duration(text)
-
-
-def test_a_short_window_claims_no_more_than_its_events_bear(opened, raw):
-    page = opened({"raw": raw})
-    for begin, end in ((10.0, 13.5), (0.1, 5.9), (13.2, 19.9)):
-        page.drag(begin, end)
-        part = raw.between(*selected(page))
-        record = series_record("raw", part)
-        for text, p in zip(cells(page)["raw"][1:6], SHOWN[:-1], strict=True):
-            row = next(row for row in record["percentiles"] if row["percentile"] == p)
-            assert row["supported"] or text.startswith("(")
-    assert "(" in cells(page)["raw"][4]
 
 
 # ---------------------------------------------------------------- the numbers of one page agree

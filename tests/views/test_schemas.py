@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import collections
+import contextlib
 import functools
 import json
+import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -91,30 +94,64 @@ def test_every_command_that_prints_json_has_a_schema(run: Run) -> None:
         validator(name)
 
 
-@pytest.mark.parametrize("path", [*LOGS, *OUTPUTS], ids=lambda path: path.parent.name + path.stem)
-def test_summary_of_every_data_type(run: Run, path: Path) -> None:
-    status, out, _ = run("summary", path, "--format", "json")
-    assert status == 0
-    assert validated("summary", out)["series"]
+SLO = ("--unit", "ns", "--slo", "99=20ms,max=1s,mean=3ms,failed=1%")
+RUNS = [f"{1000 * k}={LOGS[0]}" for k in (1, 2, 3)]
+ASKED: list[tuple[object, ...]] = [
+    *((command, path) for command in ("summary", "diagnose") for path in (*LOGS, *OUTPUTS)),
+    *(("summary", path, "--interval", "2s") for path in LOGS[:2]),
+    ("fanout", LOGS[0], "-n", "4,10"),
+    ("fanout", LOGS[0], "-n", "4,10", "--independent"),
+    ("fanout", LOGS[0], "-n", "4", "--quorum", "2", "--hedge-after", "95"),
+    ("explain", LOGS[0]),
+    ("compare", LOGS[0], LOGS[2]),
+    ("compare", "--base", LOGS[0], "--base", LOGS[3], "--new", LOGS[2], "--new", LOGS[4]),
+    ("compare", LOGS[1], LOGS[1]),
+    ("check", *LOGS[:3], *SLO),
+    ("check", *LOGS[:3], *SLO, "--by", "tag"),
+    ("load", *RUNS),
+    ("load", *RUNS, *SLO),
+]
 
 
-@pytest.mark.slow
-def test_summary_of_intervals(record: Any) -> None:
-    for path in LOGS:
-        found = record("summary", path, "--interval", "2s")
-        assert all(len(series["intervals"]) > 1 for series in found["series"])
+@pytest.mark.parametrize("words", ASKED, ids=lambda words: " ".join(map(str, words))[:60])
+def test_every_style_says_what_the_record_does(
+    words: tuple[object, ...], run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In CSV numbers and single words; in a terminal the cells of the Markdown table."""
+    monkeypatch.setenv("COLUMNS", "200")
+    status, out, _ = run(*words, "--format", "json")
+    if status == 2:  # several measurements of one output cannot be diagnosed together
+        assert words[0] == "diagnose"
+        return
+    known = [*leaves(validated(str(words[0]), out))]
+    numbers = np.array([float(one) for one in known if isinstance(one, int | float)])
+    texts = {str(one) for one in known} | {f"p{number:g}" for number in numbers} | {"", "yes", "no"}
+    for row in run.csv(*words, status=status):
+        for cell in row.values():
+            with contextlib.suppress(ValueError):
+                assert np.isclose(numbers, float(cell.replace(",", "")), rtol=1e-5).any(), (
+                    cell,
+                    row,
+                )
+                continue
+            assert " " in cell or cell in texts, (cell, row)
+    shown, marked = (run.printed(style, words, status) for style in ("table", "markdown"))
+    cells = [line.strip("| ").split(" | ") for line in marked.splitlines() if line[:1] == "|"]
+    rows = collections.defaultdict(set)
+    for first, *others in cells:
+        rows[first].update(cell.replace("\\", "") for cell in others)
+    for first, *others in (re.split(r" {2,}", line) for line in shown.splitlines()):
+        assert first not in rows or rows[first] >= {*others}, (first, others, rows[first])
 
 
-@pytest.mark.parametrize("path", [*LOGS, *OUTPUTS], ids=lambda path: path.parent.name + path.stem)
-def test_diagnose(run: Run, path: Path) -> None:
-    status, out, _ = run("diagnose", path, "--format", "json")
-    if status == 0:  # several measurements of one output cannot be diagnosed together
-        validated("diagnose", out)
-
-
-def test_fanout(record: Any) -> None:
-    for more in ((), ("--independent",), ("--quorum", "2"), ("--hedge-after", "95")):
-        record("fanout", LOGS[0], "-n", "4,10", *more)
+def leaves(value: Any) -> Iterator[Any]:
+    """The values in a record, and the names that it gives them."""
+    if isinstance(value, dict | list):
+        yield from value if isinstance(value, dict) else (len(value),)
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from leaves(one)
+    elif value is not None:
+        yield value
 
 
 def test_explain(record: Any, tmp_path: Path) -> None:
@@ -125,25 +162,6 @@ def test_explain(record: Any, tmp_path: Path) -> None:
     path.write_text("\n".join(["start_s,latency_ms,host", *rows]) + "\n")
     (series,) = record("explain", path)["series"]
     assert {row["value"] for row in series["attributes"]} == {"a", "b"}
-    record("explain", LOGS[0])
-
-
-def test_compare(record: Any) -> None:
-    assert record("compare", LOGS[0], LOGS[2])["rows"]
-    record("compare", "--base", LOGS[0], "--base", LOGS[3], "--new", LOGS[2], "--new", LOGS[4])
-    assert len(record("compare", LOGS[1], LOGS[1])["series"]) == 3
-
-
-def test_check(record: Any) -> None:
-    words = (*LOGS[:3], "--unit", "ns", "--slo", "99=20ms,max=1s,mean=3ms,failed=1%")
-    assert len(record("check", *words)["rows"]) == 12
-    assert len(record("check", *words, "--by", "tag")["rows"]) == 20
-
-
-def test_load(record: Any) -> None:
-    runs = [f"{1000 * k}={LOGS[0]}" for k in (1, 2, 3)]
-    record("load", *runs)
-    assert record("load", *runs, "--slo", "99=20ms", "--unit", "ns")["capacity"] is not None
 
 
 def test_what_is_written(record: Any, tmp_path: Path) -> None:
@@ -153,10 +171,6 @@ def test_what_is_written(record: Any, tmp_path: Path) -> None:
     record("convert", log, tmp_path / "a.hgrm")
     assert record("merge", log, log, "-o", tmp_path / "a.hlog")["count"] == 2 * 6852
     record("hiccup", "--duration", "1s", "-o", tmp_path / "b.hlog")
-
-
-def test_formats(record: Any) -> None:
-    assert len(record("formats")) > 100
 
 
 @pytest.mark.slow
