@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import ArrayLike
 
-    from latencykit._typing import Flags, Floats
+    from latencykit._typing import Floats
     from latencykit.analysis.slo import SLO, Outcome, SLORow
     from latencykit.core import Data
     from latencykit.core.quantiles import PercentileRow
@@ -60,67 +60,57 @@ class Capacity:
     reason: str = ""
 
 
-def capacity(
-    rate: ArrayLike,
-    value: ArrayLike,
-    limit: float,
-    high: ArrayLike | None = None,
-    saturated: ArrayLike | None = None,
-    low: ArrayLike | None = None,
-) -> Capacity:
-    """Return the highest load at which a latency stays within a limit.
+def crossing(
+    rate: ArrayLike, value: ArrayLike, limit: float, saturated: ArrayLike | None = None
+) -> float:
+    """Return the load at which the latency of runs crosses a limit.
 
     Latency rises with load and falls only by noise, so the logarithms of the values are pooled to a
     rising curve (isotonic regression). Between the last load on it within the limit and the first
     beyond, the reciprocal of the latency is interpolated linearly: that is how a queue behaves near
-    saturation, exactly so for M/M/1. Loads that neither surely pass nor fail lie inside the
-    bracket, and so do all loads between one that fails and a higher one that passes.
+    saturation, exactly so for M/M/1. The highest load where none is beyond the limit, NaN where the
+    lowest is.
     """
     from scipy.optimize import isotonic_regression
 
-    each_load, each_value, uppers, lowers = (
-        np.asarray(value if part is None else part, np.float64) for part in (rate, value, high, low)
-    )
-    shape = each_load.shape
-    if not each_load.size or not shape == each_value.shape == uppers.shape == lowers.shape:
+    each_load, each_value = np.asarray(rate, np.float64), np.asarray(value, np.float64)
+    if not each_load.size or each_load.shape != each_value.shape:
         raise InvalidArgumentError(
             "a load curve needs as many latencies as loads, and at least one"
         )
-    lost = np.zeros(shape, np.bool_) if saturated is None else np.asarray(saturated, np.bool_)
-    # The queue of an overloaded system grows, however quick the replies that arrived.
-    each_value = np.where(lost & (each_value <= limit), np.inf, each_value)
-    loads, inverse = np.unique(each_load, return_inverse=True)
-    logarithms = np.log(np.maximum(each_value, 1e-300))
-    runs = np.bincount(inverse)
-    values = np.exp(np.bincount(inverse, logarithms) / runs) * (each_value.min() > 0)
-    if not (limit > 0 and (values > 0).all()):
+    if not (limit > 0 and (each_value > 0).all()):
         raise InvalidArgumentError("a capacity needs latencies and a limit above 0")
-    bottom, top, why = bracket(each_load, (uppers <= limit) & ~lost, (lowers > limit) | lost)
+    if saturated is not None:
+        # The queue of an overloaded system grows, however quick the replies that arrived.
+        each_value = np.where(np.asarray(saturated) & (each_value <= limit), np.inf, each_value)
+    loads, inverse = np.unique(each_load, return_inverse=True)
+    values = np.bincount(inverse, np.log(each_value)) / np.bincount(inverse)
     fitted = np.full(values.shape, np.inf)  # infinite from the first infinite value on
     finite = int(np.argmax(np.isinf(values))) if np.isinf(values).any() else values.size
     if finite:
-        fitted[:finite] = np.exp(isotonic_regression(np.log(values[:finite])).x)
+        fitted[:finite] = np.exp(isotonic_regression(values[:finite]).x)
     beyond = np.flatnonzero(fitted > limit)
-    if beyond.size and not beyond[0]:
-        return Capacity(bottom or math.nan, bottom, top, why)
     if not beyond.size:
-        estimate = float(loads[-1])
-    else:
-        start, end = float(loads[beyond[0] - 1]), float(loads[beyond[0]])
-        before, after = 1 / fitted[beyond[0] - 1], 1 / fitted[beyond[0]]
-        estimate = start + min(1.0, max(0.0, (before - 1 / limit) / (before - after))) * (
-            end - start
-        )
-    return Capacity(float(min(max(estimate, bottom), top)), bottom, top, why)
+        return float(loads[-1])
+    if not beyond[0]:
+        return math.nan
+    (start, end), (before, after) = (
+        side[beyond[0] - 1 : beyond[0] + 1] for side in (loads, 1 / fitted)
+    )
+    part = (before - 1 / limit) / (before - after)
+    return float(start + min(1.0, max(0.0, part)) * (end - start))
 
 
-def bracket(rates: Floats, met: Flags, missed: Flags) -> tuple[float, float, str]:
+def bracket(rates: ArrayLike, outcomes: Sequence[str]) -> tuple[float, float, str]:
     """Return the highest load that surely passed, the lowest above it that failed, and a remark.
 
     Runs at one load must not contradict each other; one that is undecided is outvoted.
     """
     loads, inverse = np.unique(rates, return_inverse=True)
-    passes, fails = (np.bincount(inverse, flags) > 0 for flags in (met, missed))
+    passes, fails = (
+        np.bincount(inverse, [outcome == wanted for outcome in outcomes]) > 0
+        for wanted in ("met", "missed")
+    )
     passes, fails = passes & ~fails, fails & ~passes
     failed, passed = np.flatnonzero(fails), np.flatnonzero(passes)
     below = passed[passed < failed[0]] if failed.size else passed
@@ -420,27 +410,26 @@ def load_curve(
         for row in rows
     )
     curve = LoadCurve(rows, limits, checks)
-    capacities = [
-        _capacity(rows, [check[k] for check in checks]) for k in range(len(limits.limits))
-    ]
-
-    def order(k: int) -> tuple[float, float, int]:
-        rate = 0.0 if math.isnan(capacities[k].rate) else capacities[k].rate
-        return math.inf if math.isinf(capacities[k].high) else rate, rate, k
-
-    worst = min(range(len(capacities)), key=order)
+    rates, lost = (np.array([getattr(row, name) for row in rows]) for name in ("rate", "saturated"))
+    estimates = []
+    for k in range(len(limits.limits)):
+        own = [check[k] for check in checks]
+        outcomes = [_bounded(row, [check]) for row, check in zip(rows, own, strict=True)]
+        low, high, _ = bracket(rates, outcomes)
+        values, rate = np.array([check.value for check in own]), math.nan
+        if own[0].limit > 0 and (values > 0).all():
+            rate = min(max(crossing(rates, values, own[0].limit, lost), low), high)
+        if math.isnan(rate):  # of shares, zeros and unknowns only the bracket is known
+            rate = low or math.nan
+        known = 0.0 if math.isnan(rate) else rate
+        estimates.append((math.inf if math.isinf(high) else known, known, k, rate))
+    *_, worst, rate = min(estimates)
     # A load passes if it meets every limit, whichever of them the estimate comes from.
-    rates = np.array([row.rate for row in rows])
-    met, missed = (
-        np.array([_bounded(row, own) == outcome for row, own in zip(rows, checks, strict=True)])
-        for outcome in ("met", "missed")
-    )
-    low, high, remark = bracket(rates, met, missed)
-    estimate = capacities[worst].rate if low or not missed[0] else math.nan
-    together = Capacity(
-        min(max(estimate, low), high), low, high, _explained(curve, low, high, remark)
-    )
-    return replace(curve, capacity=together, limited_by=limits.limits[worst].statistic)
+    outcomes = [_bounded(row, own) for row, own in zip(rows, checks, strict=True)]
+    low, high, remark = bracket(rates, outcomes)
+    rate = min(max(rate, low), high) if low or outcomes[0] != "missed" else math.nan
+    found = Capacity(rate, low, high, _explained(curve, low, high, remark))
+    return replace(curve, capacity=found, limited_by=limits.limits[worst].statistic)
 
 
 def _bounded(row: LoadRow, checks: Sequence[SLORow]) -> Outcome:
@@ -592,24 +581,3 @@ def _named(name: str) -> float | None:
     except ValueError:
         return None
     return rate if 0 < rate < math.inf else None
-
-
-def _capacity(rows: Sequence[LoadRow], checks: Sequence[SLORow]) -> Capacity:
-    """The highest load that meets one limit."""
-    rate = np.array([row.rate for row in rows])
-    values, lows, highs = (
-        np.array([getattr(check, name) for check in checks]) for name in ("value", "low", "high")
-    )
-    lost = np.array([row.saturated for row in rows])
-    limit = checks[0].limit
-    if np.isnan(values).any() or limit <= 0 or not (values > 0).all():
-        # Shares, zeros, unknowns: between a load that passed and one that failed nothing is known.
-        met, missed = (
-            np.array([check.bounded == outcome for check in checks])
-            for outcome in ("met", "missed")
-        )
-        ends = np.where(met, 0.5, 2.0), np.where(missed, 2.0, 0.5)
-        bracket = capacity(rate, ends[0], 1.0, ends[0], lost, ends[1])
-        return replace(bracket, rate=bracket.low if bracket.low > 0 else bracket.rate)
-    highs, lows = np.where(np.isnan(highs), np.inf, highs), np.nan_to_num(lows, nan=0.0)
-    return capacity(rate, values, limit, highs, lost, lows)

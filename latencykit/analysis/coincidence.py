@@ -185,8 +185,8 @@ def coincide(
     stalls = stalls_of(data)
     run = SlowTimes.of(data, stalls, above)
     findings = own_findings(run, stalls)
-    sources = _sources(run, tuple(events))
-    results, notes = _tested(run, sources)
+    sources, notes = _sources(run, events)
+    results = _results(run, sources)
     shown = [result for result in results if result.of_file or result.adds]
     suspects = np.full(len(stalls), "", dtype=object)
     for result in sorted(
@@ -252,8 +252,10 @@ class _Source:
     placed: bool  # whether its clock is known
 
 
-def _sources(run: SlowTimes, logs: Sequence[Events]) -> list[_Source]:
+def _sources(run: SlowTimes, logs: Iterable[Events]) -> tuple[list[_Source], list[str]]:
+    """Files and kinds of their events, and remarks on the clocks of files."""
     sources: list[_Source] = []
+    notes: list[str] = []
     names: dict[str, int] = {}
     for events in logs:
         names[events.name] = names.get(events.name, 0) + 1
@@ -262,10 +264,26 @@ def _sources(run: SlowTimes, logs: Sequence[Events]) -> list[_Source]:
         placed = True
         if events.clock == "relative":
             placed = run.epoch is None or events.offset is not None
+            if run.epoch is None:
+                notes.append(f"{name}: taken to have started with the run")
         elif run.epoch is None:
             placed = False
         else:
             events = events.shifted(-run.epoch)
+        notes += [f"{name}: {note}" for note in events.notes]
+        if not placed:
+            notes.append(
+                f"{name}: its clock and that of the run have nothing in common; give the offset or "
+                f"its process' start: {name}@+10s, {name}@2026-01-31T12:00:00Z"
+            )
+        elif len(events) and not len(events.between(0, run.span)):
+            before, after = -events.end.max(), events.start[0] - run.span
+            where = "before the run begins" if before > 0 else "after the run ended"
+            notes.append(
+                f"{name}: none of its events lies within the run (the nearest is "
+                f"{format_duration(1e9 * (before if before > 0 else after), 2)} {where}); another "
+                f"zone or host? An offset can be given: {name}@+3600s"
+            )
         file = len(sources)
         sources.append(_Source(replace(events, name=name), name, None, placed))
         labels, count = np.unique(events.label, return_counts=True)
@@ -275,7 +293,7 @@ def _sources(run: SlowTimes, logs: Sequence[Events]) -> list[_Source]:
             for label in labels[chosen].tolist():
                 part = sources[file].events.select(events.label == label)
                 sources.append(_Source(part, f"{name}: {label}" if label else name, file, placed))
-    return sources
+    return sources, notes
 
 
 # ------------------------------------------------------------
@@ -316,39 +334,6 @@ class _Look:
     within: float = 0.0
 
 
-def _tested(run: SlowTimes, sources: list[_Source]) -> tuple[list[_Result], list[str]]:
-    notes = []
-    for source in sources:
-        if source.parent is None:
-            if source.placed and source.events.clock == "relative" and run.epoch is None:
-                notes.append(f"{source.name}: taken to have started with the run")
-            notes += [f"{source.name}: {note}" for note in source.events.notes]
-    results = _results(run, sources)
-    for source in sources:
-        if source.parent is None and not source.placed:
-            notes.append(
-                f"{source.name}: its clock and that of the run have nothing in common; give the "
-                f"offset or its process' start: {source.name}@+10s, "
-                f"{source.name}@2026-01-31T12:00:00Z"
-            )
-        elif (
-            source.parent is None
-            and len(source.events)
-            and not len(source.events.between(0, run.span))
-        ):
-            first, last = source.events.start[0], source.events.end.max()
-            where = (
-                f"{format_duration(-last * 1e9, 2)} before the run begins"
-                if last < 0
-                else f"{format_duration((first - run.span) * 1e9, 2)} after the run ended"
-            )
-            notes.append(
-                f"{source.name}: none of its events lies within the run (the nearest is {where}); "
-                f"another zone or host? An offset can be given: {source.name}@+3600s"
-            )
-    return results, notes
-
-
 def _results(run: SlowTimes, sources: Sequence[_Source]) -> list[_Result]:
     active = [k for k, source in enumerate(sources) if source.placed and len(source.events)]
     number = sum(2 * _effects(sources[k].events, run).size + 2 for k in active)
@@ -379,7 +364,7 @@ def _results(run: SlowTimes, sources: Sequence[_Source]) -> list[_Result]:
         same = {
             kind: target for (kind, shuffled), target in targets.items() if shuffled == irregular
         }
-        looks += _looks_of(run, k, sources[k].events, same)
+        looks += _looks_of(run, k, sources[k].events, same, lags=irregular)
     adjusted = _adjusted(looks)
     results = []
     for k, source in enumerate(sources):
@@ -509,7 +494,7 @@ def _effects(events: Events, run: SlowTimes) -> Floats:
 
 
 def _looks_of(
-    run: SlowTimes, source: int, events: Events, targets: dict[str, _Targets]
+    run: SlowTimes, source: int, events: Events, targets: dict[str, _Targets], *, lags: bool
 ) -> list[_Look]:
     """Statistics of a source, and what they are for surrogates of the slow times.
 
@@ -529,7 +514,7 @@ def _looks_of(
         at = np.unique(events.end)
         looks.append(_Look(source, "slow", *slow.shares(limits, at, at)))
     stalls = targets.get("stalls")
-    if stalls is None or stalls.begin.size < RULES.min_events:
+    if stalls is None or stalls.begin.size < RULES.min_events or not lags:
         return looks
     starts = np.unique(events.start)
     width = run.tolerance * (2 if isinstance(run.data, HistogramLog) else 4)
@@ -584,31 +569,25 @@ def _overlap(left: Floats, right: Floats, begin: Floats, end: Floats) -> Flags:
 
 def _result(run: SlowTimes, source: _Source, looks: Sequence[_Look], adjusted: Floats) -> _Result:
     events = source.events
-    stalls = run.begin.size
-    hit = np.zeros(stalls, np.bool_)
     if not looks:
-        return _Result(source.name, source.parent is None, hit)
-    p = adjusted
-    best = int(np.argmin(p))
+        return _Result(source.name, source.parent is None, np.zeros(run.begin.size, np.bool_))
+    p = float(adjusted.min())
     # Of looks that are as good, the one that moves and extends the events least.
     order = {"stalls": 0, "slow": 1, "lag": 2}
-    ties = [k for k in range(p.size) if p[k] <= p[best] * 1.0001]
-    best = min(ties, key=lambda k: (order[looks[k].kind], looks[k].within))
-    look = looks[best]
-    moved = look.lag if look.kind == "lag" else 0.0
-    left, right = hulls(
-        events.start + moved - run.tolerance, events.end + moved + look.within + run.tolerance
-    )
-    hit = _overlap(left, right, run.begin, run.end) if stalls else hit
+    ties = [look for look, own in zip(looks, adjusted, strict=True) if own <= p * 1.0001]
+    look = min(ties, key=lambda one: (order[one.kind], one.within))
+    begin, end = events.start + look.lag, events.end + look.lag + look.within
+    hit = _overlap(*hulls(begin - run.tolerance, end + run.tolerance), run.begin, run.end)
     plain = {(look.kind, look.within): look for look in looks}
     counted, slow = plain.get(("stalls", look.within)), plain.get(("slow", look.within))
-    expected = stalls * float(counted.shifted.mean()) if counted else 0.0
-    left, right = hulls(events.start + moved, events.end + moved + look.within)
+    expected = hit.size * float(counted.shifted.mean()) if counted else 0.0
+    left, right = hulls(begin, end)
     slow_hit = _overlap(left, right, run.slow_begin, run.slow_end)
     share = float(run.weight @ slow_hit) / max(float(run.weight.sum()), 1e-9)
     lag = np.nan
     if hit.any():  # of stalls, from the start of the event that is nearest
-        lag = float(np.median(_after(np.unique(events.start), run.begin[hit] - moved))) + moved
+        behind = _after(np.unique(events.start), run.begin[hit] - look.lag)
+        lag = float(np.median(behind)) + look.lag
     met = np.searchsorted(right, run.slow_begin[slow_hit])
     evidence = max(int(hit.sum()), np.unique(met).size)
     by_chance = float(slow.shifted.mean()) if slow else 0.0
@@ -619,16 +598,14 @@ def _result(run: SlowTimes, source: _Source, looks: Sequence[_Look], adjusted: F
         source.parent is None,
         hit,
         expected=expected,
-        p=float(p[best]),
+        p=p,
         lag=lag,
         share=share,
         by_chance=by_chance,
         within=look.within,
-        stall_p=float(p[~of_slow].min(initial=1.0)),
-        slow_p=float(p[of_slow].min(initial=1.0)),
-        significant=bool(
-            p[best] <= RULES.max_false_share and evidence >= RULES.min_events and more
-        ),
+        stall_p=float(adjusted[~of_slow].min(initial=1.0)),
+        slow_p=float(adjusted[of_slow].min(initial=1.0)),
+        significant=bool(p <= RULES.max_false_share and evidence >= RULES.min_events and more),
     )
 
 

@@ -33,10 +33,12 @@ from latencykit._arrays import Value, as_positions
 from latencykit._records import record
 from latencykit._text import format_items
 from latencykit.analysis.coincidence import coincide
+from latencykit.analysis.slow_times import threshold_name
 from latencykit.core.columns import Words
 from latencykit.core.events import Events
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog
+from latencykit.core.quantiles import share_interval
 from latencykit.core.repr_html import listing_html
 from latencykit.core.run import require_data
 from latencykit.core.samples import OUTCOMES, Samples
@@ -50,7 +52,6 @@ from latencykit.units import (
     format_value,
     in_unit,
     parse_moment,
-    parse_percentile,
 )
 
 if TYPE_CHECKING:
@@ -269,10 +270,11 @@ def explain(
         if listed is None and not len(data.columns):
             none = "the source has no further columns, such as endpoint, host or status"
         notes.append(none)
-    looks = [
-        _Look.at(threshold, chosen, values, timed_out[kept], attributes, len(thresholds), notes)
-        for threshold in thresholds
-    ]
+    looks = []
+    for threshold in thresholds:
+        marked = threshold.slow(values, timed_out[kept])
+        world = _World.of(chosen, values, marked, len(thresholds), notes)
+        looks.append(_Look(threshold, world, *_causes(world, attributes)))
     chief = next((look for look in looks if look.causes), looks[0])
     slow, limit = chief.world.slow, chief.threshold
     coincidence = None
@@ -315,7 +317,7 @@ def _explain_log(
     log: HistogramLog, above: str | float | None, events: tuple[Events, ...]
 ) -> Explanation:
     above = RULES.scanned_percentiles[0] if above is None else above
-    result, name = coincide(log, events, above=above), _threshold(above)[0]
+    result, name = coincide(log, events, above=above), threshold_name(above)[0]
     lacks = "the log has no single requests: only events can be compared with its stalls"
     incident = () if result.incident is None else (result.incident.text,)
     findings = (*incident, *result.findings, *_not_excluded(_frame([]), result))
@@ -350,7 +352,7 @@ def _thresholds(
     timed_out = ~data.good[kept]
     thresholds: list[_Threshold] = []
     for given in RULES.scanned_percentiles if above is None else (above,):
-        text, level = _threshold(given)
+        text, level = threshold_name(given)
         if level is None:
             limits = [float(in_unit(given, "ns"))]
         else:
@@ -375,25 +377,8 @@ class _Look:
 
     threshold: _Threshold
     world: _World
-    attributes: list[Attribute]
     causes: list[_Cause]
-
-    @classmethod
-    def at(
-        cls,
-        threshold: _Threshold,
-        samples: Samples,
-        values: Ints,
-        timed_out: Flags,
-        attributes: list[Attribute],
-        scanned: int,
-        notes: list[str],
-    ) -> _Look:
-        """Look at one of `scanned` thresholds."""
-        slow = threshold.slow(values, timed_out)
-        world = _World.of(samples, values, slow, scanned, notes)
-        causes, attributes = _causes(world, attributes)
-        return cls(threshold, world, attributes, causes)
+    attributes: list[Attribute]
 
 
 def _span_sentence(inside: Ints, others: Ints) -> str:
@@ -416,20 +401,6 @@ def _source_with_requests(run: Run) -> str:
         if stem and entry.level == "samples" and entry.name.partition("-")[0] == stem:
             return f"{entry.title} has them: {entry.example}"
     return "the server's access log has them, or a table with one request per row"
-
-
-def _threshold(above: str | float) -> tuple[str, float | None]:
-    """The threshold in words, and the percentile that it is, if it is one."""
-    if isinstance(above, str) or 0 < above <= 100:
-        try:
-            level = parse_percentile(above)
-        except InvalidArgumentError:
-            in_unit(above, "ns")
-            return str(above), None
-        if not 0 < level < 100:
-            raise InvalidArgumentError(f"above={above!r}: choose a percentile between 0 and 100")
-        return f"p{format_percentile(level)}", level
-    return format_duration(above), None
 
 
 def _quantile(values: Ints, level: float) -> float:
@@ -642,18 +613,6 @@ def _causes(world: _World, attributes: Sequence[Attribute]) -> tuple[list[_Cause
     return accepted, list(attributes)
 
 
-def _outcomes(world: _World, attributes: Sequence[Attribute]) -> list[tuple[Attribute, int]]:
-    """The value of each outcome that stands out most, of those that do."""
-    outcomes = []
-    for attribute in attributes:
-        if attribute.outcome:
-            active, codes = np.ones(world.rows.size, np.bool_), attribute.codes[world.rows]
-            deviance = _standing(world, attribute, codes, active, len(attributes))
-            if deviance.max() > 0:
-                outcomes.append((attribute, int(np.argmax(deviance))))
-    return outcomes
-
-
 # ------------------------------------------------------------
 # Rows: shares, lift and what a value explains.
 
@@ -743,8 +702,6 @@ def _share_interval(
     Clopper and Pearson's interval at the effective number of slow requests: as many independent
     ones have the variance that the blocks show.
     """
-    from scipy import special  # here: reports import this module, and most have no use for it
-
     late = world.late
     _, index = np.unique(world.block[late], return_inverse=True)
     index = index.reshape(-1)
@@ -757,15 +714,8 @@ def _share_interval(
     variance = (residual**2).sum(axis=0) * blocks / max(blocks - 1, 1) / total**2
     effective = part * (1 - part) / np.maximum(variance, 1e-300)
     effective = np.where(variance > 0, np.clip(effective, 1.0, total), min(blocks, total))
-    hits = part * effective
-    low = np.where(
-        hits > 0, special.betaincinv(np.maximum(hits, 1e-9), effective - hits + 1, 0.025), 0.0
-    )
-    high = np.where(
-        hits < effective,
-        special.betaincinv(hits + 1, np.maximum(effective - hits, 1e-9), 0.975),
-        1.0,
-    )
+    ends = [share_interval(*pair) for pair in zip(part * effective, effective, strict=True)]
+    low, high = np.array(ends).T
     return np.asarray(np.minimum(low, part)), np.asarray(np.maximum(high, part))
 
 
@@ -814,8 +764,13 @@ def _frame(rows: list[dict[str, object]]) -> pd.DataFrame:
 def _findings(frame: pd.DataFrame, look: _Look) -> list[str]:
     world, tested = look.world, sum(not attribute.outcome for attribute in look.attributes)
     what = f"above {look.threshold.name}"
-    ends = []
-    for attribute, code in _outcomes(world, look.attributes):
+    ends, every = [], np.ones(world.rows.size, np.bool_)
+    for attribute in (one for one in look.attributes if one.outcome):
+        codes = attribute.codes[world.rows]
+        deviance = _standing(world, attribute, codes, every, len(look.attributes))
+        code = int(np.argmax(deviance))
+        if deviance[code] <= 0:
+            continue
         rows_with = attribute.codes == code
         ends.append(
             f"{attribute.name}={attribute.values[code]} is an outcome of slow requests, not a "
@@ -1080,10 +1035,12 @@ def attributes_of(
     else:
         names += [name for name in own if not _is_copy(samples, name)]
     attributes = []
-    phases = _phases(samples, values) if by is None else set()
+    parts = _parts(samples, values) if by is None and values.size > 20 else set()
     for name in names:
-        if name in phases:
-            notes.append(_PART.format(name))
+        if name in parts:
+            notes.append(
+                f"column {name!r} is a part of the latency and is left out; ask for it by name"
+            )
             continue
         cells: Any = getattr(samples, name) if name in own else samples.columns.cells(name)
         if name == "tag":
@@ -1093,7 +1050,7 @@ def attributes_of(
         if isinstance(cells, Words):
             attribute, text = _of_words(name, cells)
         elif cells.dtype.kind in "iuf":
-            attribute, text = _of_numbers(name, cells, values, name == "connection", by is not None)
+            attribute, text = _of_numbers(name, cells, name == "connection")
         else:
             attribute, text = None, f"column {name!r} contains times and is left out"
         if text:
@@ -1158,19 +1115,21 @@ def _of_words(name: str, cells: Words) -> tuple[Attribute | None, str | None]:
 
 
 def _of_numbers(
-    name: str, cells: NDArray[Any], values: Ints, identity: bool, chosen: bool
+    name: str, cells: NDArray[Any], identity: bool
 ) -> tuple[Attribute | None, str | None]:
     import pandas as pd
 
     some = slice(None, None, max(1, cells.size // 20_000))
     known = np.isfinite(cells) if cells.dtype.kind == "f" else np.ones(cells.size, np.bool_)
-    sample, took = cells[some][known[some]].astype(np.float64), values[some][known[some]]
+    sample = cells[some][known[some]].astype(np.float64)
     few = np.unique(sample)
-    if not identity and sample.size > 20 and sample.size >= 0.9 * cells[some].size:
-        if (np.diff(sample) >= 0).all() and few.size > 0.9 * sample.size:
-            return None, f"column {name!r} only counts upwards and is left out"
-        if not chosen and _is_part(sample, took.astype(np.float64)):
-            return None, _PART.format(name)
+    if (
+        not identity
+        and sample.size > max(20, 0.9 * cells[some].size)
+        and few.size > 0.9 * sample.size
+        and (np.diff(sample) >= 0).all()
+    ):
+        return None, f"column {name!r} only counts upwards and is left out"
     if identity or few.size <= ATTRIBUTES.max_distinct:
         codes, distinct = pd.factorize(cells, use_na_sentinel=True)
         if identity or distinct.size <= ATTRIBUTES.max_distinct:
@@ -1197,37 +1156,37 @@ def _of_numbers(
     return Attribute(name, cuts, texts, len(texts), folded=False, ranges=True), None
 
 
-_PART = "column {!r} is a part of the latency and is left out; ask for it by name"
+def _parts(samples: Samples, values: Ints) -> set[str]:
+    """Columns that are the latency or a part of it: never more, in some unit, and with it.
 
-
-def _phases(samples: Samples, values: Ints) -> set[str]:
-    """Columns that add up to the latency, in some unit."""
-    took, columns = values.astype(np.float64), {}
-    for name in samples.columns:
+    A part grows as the latency does, or adds up to it with the others.
+    """
+    some = slice(None, None, max(1, values.size // 20_000))
+    took, found = values[some].astype(np.float64), set[str]()
+    numbers, whole = {}, {}
+    for name in samples.columns if np.ptp(took) > 0 else ():
         cells: Any = samples.columns.cells(name)
-        if not isinstance(cells, Words) and cells.dtype.kind == "f" and (cells >= 0).all():
-            columns[name] = cells
-    for unit in (1.0, 1e-3, 1e-6, 1e-9):
+        if not isinstance(cells, Words) and cells.dtype.kind in "iuf":
+            whole[name] = cells.dtype.kind != "f"
+            cells = cells[some].astype(np.float64)
+            if np.isfinite(cells).mean() >= 0.9 and np.nanmin(cells) >= 0:
+                numbers[name] = np.nan_to_num(cells, posinf=0.0)
+    for unit, step in ((1.0, 2e3), (1e-3, 1.0), (1e-6, 1.0), (1e-9, 0.002)):
+        limit, total = took * unit * 1.01 + step, unit * float(took.sum())
         parts = {
             name: cells
-            for name, cells in columns.items()
-            if bool((cells <= took * unit * 1.01 + 2e3 * unit).mean() > 0.99)
+            for name, cells in numbers.items()
+            if float((cells <= limit).mean()) > 0.99 and np.ptp(cells) > 0
         }
-        total = sum(parts.values(), np.zeros(took.size))
-        if len(parts) > 1 and 0.8 < float(total.sum()) / (unit * float(took.sum())) < 1.2:
-            return set(parts)
-    return set()
-
-
-def _is_part(cells: Floats, took: Floats) -> bool:
-    """Whether numbers are the latency or a part of it: never more, in some unit, and in step."""
-    if not np.ptp(cells) > 0 or not np.ptp(took) > 0 or np.corrcoef(cells, took)[0, 1] < 0.8:
-        return False
-    return any(
-        bool((cells <= took * unit * 1.001 + step).mean() > 0.99)
-        and float(cells.sum()) > 0.2 * unit * float(took.sum())
-        for unit, step in ((1.0, 1.0), (1e-3, 1.0), (1e-6, 1.0), (1e-9, 0.002))
-    )
+        adding = [name for name in parts if not whole[name]]
+        if len(adding) > 1 and 0.8 < sum(float(parts[name].sum()) for name in adding) / total < 1.2:
+            found |= set(adding)
+        found |= {
+            name
+            for name, cells in parts.items()
+            if float(cells.sum()) > 0.2 * total and np.corrcoef(cells, took)[0, 1] >= 0.8
+        }
+    return found
 
 
 def _number(value: float) -> str:

@@ -28,7 +28,7 @@ from latencykit.units import (
     format_duration,
     format_moment,
     format_percentile,
-    parse_duration,
+    in_unit,
     parse_percentile,
 )
 
@@ -85,7 +85,11 @@ class SlowTimes:
     @classmethod
     def of(cls, data: Samples | HistogramLog, stalls: Stalls, above: str | float) -> SlowTimes:
         """Return the slow times of a run; requests above a percentile or a latency are slow."""
-        threshold, name = _threshold(data, above)
+        (name, level), factor = threshold_name(above), NANOSECONDS.get(data.unit, 1.0)
+        if level is None:
+            threshold = float(in_unit(above, "ns"))
+        else:
+            threshold = float(data.percentile(level)) * factor
         if isinstance(data, Samples):
             assert data.start is not None
             epoch = None if data.epoch is None else data.epoch / 1e9
@@ -104,7 +108,6 @@ class SlowTimes:
             tolerance = max(RULES.reach_gaps * span / max(len(data), 1), grain, 1e-3)
         else:
             epoch, span = data.run.start, data.duration
-            factor = NANOSECONDS.get(data.unit, 1.0)
             counts = np.zeros(len(data), np.int64)
             for limit in (threshold, threshold * RULES.equal_share):
                 if not counts.any():
@@ -195,19 +198,20 @@ def _with_rest(incident: Incident, data: Samples | HistogramLog) -> Incident:
     return replace(incident, without=tuple(zip(*columns, strict=True)))
 
 
-def _threshold(data: Samples | HistogramLog, above: str | float) -> tuple[float, str]:
-    """A threshold in ns, and its name."""
-    text = str(above).strip()
-    if isinstance(above, str) and text[-1:].isalpha() and not text.endswith("th"):
-        value = parse_duration(text)
-        return value, text
-    if isinstance(above, str):
-        percentile = parse_percentile(text)
-        value = float(data.percentile(percentile)) * NANOSECONDS.get(data.unit, 1.0)
-        return value, f"p{percentile:g}"
-    if not np.isfinite(above) or above < 0:
-        raise InvalidArgumentError(f"{above!r} is not a valid threshold; write 'p99' or '20ms'")
-    return float(above), format_duration(float(above))
+def threshold_name(above: str | float) -> tuple[str, float | None]:
+    """Return the threshold in words, and the percentile that it is, if it is one."""
+    if isinstance(above, str) or 0 < above <= 100:
+        try:
+            level = parse_percentile(above)
+        except InvalidArgumentError:
+            in_unit(above, "ns")
+            return str(above), None
+        if not 0 < level < 100:
+            raise InvalidArgumentError(f"above={above!r}: choose a percentile between 0 and 100")
+        return f"p{format_percentile(level)}", level
+    if not 0 <= above < math.inf:
+        raise InvalidArgumentError(f"above={above!r}: choose a percentile, or a latency as '20ms'")
+    return format_duration(above), None
 
 
 def probability_text(p: float) -> str:

@@ -11,8 +11,6 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Literal
 
-import numpy as np
-
 from latencykit._records import record
 from latencykit.analysis.capacity import bracket
 from latencykit.core.evidence import Tails
@@ -151,11 +149,7 @@ class Search:
         judged = [run for run in tried if run.verdict != "void"]
         if not judged:
             return Probe(self.start, self.duration, "double")
-        low, high, _ = bracket(
-            np.array([run.rate for run in judged]),
-            np.array([run.verdict == "met" for run in judged]),
-            np.array([run.verdict == "missed" for run in judged]),
-        )
+        low, high, _ = bracket([run.rate for run in judged], [run.verdict for run in judged])
         highest = max(run.rate for run in judged)
         barred = any(run.verdict == "missed" or run.failed for run in judged)
         if not barred and highest < self.stop:

@@ -228,7 +228,7 @@ def highest_supported_percentile(total: int, confidence: float = 0.95) -> float:
     return float(max(bounded, 100.0 * (1 - max(LEAST_ABOVE, -math.log(alpha)) / total)))
 
 
-def share_interval(part: int, total: int, confidence: float = 0.95) -> tuple[float, float]:
+def share_interval(part: float, total: float, confidence: float = 0.95) -> tuple[float, float]:
     """Return the exact confidence interval of the share part/total (Clopper and Pearson, 1934)."""
     from scipy import special
 
