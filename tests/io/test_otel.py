@@ -63,7 +63,7 @@ def test_a_restart_begins_anew_and_a_changed_scale_leaves_the_sum(read_text):
     changed = read_text(go([2, 3], 10, scale=1) + go([9, 9], 20), "o.json")['d{route="/x"}']
     assert isinstance(changed, Histogram)
     assert changed.count == 19
-    assert any("scale changed" in note for note in changed.run.notes)
+    assert any("resolution changed" in note for note in changed.run.notes)
 
 
 def test_delta_exports_are_intervals(read_text):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 from latencykit.core.histogram_log import HistogramLog, interval_series
 
 
@@ -68,20 +66,6 @@ def test_native_histograms(read_text):
     found = read_text(answer(series))["rpc_seconds"]
     assert interval_series(found).count.tolist() == [4]
     assert interval_series(found).max.tolist() == [2e8]
-
-
-def test_native_histograms_as_json_of_protobuf(read_text):
-    """Buckets (0, 2.9e-39], (1/64, 1/32] and (1/32, 1/16] with 1, 2 and 4 requests."""
-    histogram = {
-        "sampleCount": "7", "sampleSum": 0.25, "schema": 0, "zeroThreshold": 2.9e-39,
-        "zeroCount": "1", "positiveSpan": [{"offset": -5, "length": 2}], "positiveDelta": ["2", "2"],
-    }  # fmt: skip
-    family = {"name": "rpc_seconds", "type": "HISTOGRAM", "metric": [{"histogram": histogram}]}
-    (data,) = read_text(json.dumps(family)).values()
-    assert (data.count, data.percentile(10), data.percentile(42), data.max) == (
-        7, 0.0, 31.25e6, 62.5e6,
-    )  # fmt: skip
-    assert data.mean == pytest.approx(0.25e9 / 7)
 
 
 def test_custom_buckets_without_an_outer_edge_over_time(read_text):

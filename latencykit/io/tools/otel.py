@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -18,15 +19,21 @@ import numpy as np
 from latencykit._arrays import as_positions
 from latencykit._records import record
 from latencykit._text import format_items
-from latencykit._typing import Floats, Ints, JSONObject
-from latencykit.core.buckets import EdgeBuckets
-from latencykit.core.histogram import Histogram
+from latencykit._typing import AnyArray, Floats, Ints, JSONObject
 from latencykit.core.run import Note, Run
 from latencykit.errors import InvalidArgumentError
 from latencykit.io import build, json_text
 from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 from latencykit.io.text_reports import certain, has_match, plain
-from latencykit.io.tools.prometheus import family_series, run_of
+from latencykit.io.tools.prometheus import (
+    RESCALED,
+    exponential_buckets,
+    family_series,
+    increments,
+    log_of_edges,
+    lower_edges,
+    run_of,
+)
 from latencykit.io.wire import Schema, messages
 
 Labels = tuple[tuple[str, str], ...]
@@ -84,11 +91,8 @@ class _Point:
     end: float
     low: Floats
     high: Floats
-    counts: Ints
-    above: int
-    least: float | None
-    greatest: float | None
-    sum: float | None
+    counts: AnyArray
+    stats: dict[str, float]
 
 
 def _attributes_of(point: JSONObject) -> Labels:
@@ -121,19 +125,15 @@ def _counts(record: JSONObject, *names: str) -> Ints:
 def _point_of(point: JSONObject, source: Source) -> _Point | None:
     """One data point; None for gauges and sums."""
     if not point.keys().isdisjoint(("scale", "positive", "positivebucket", "zerocount")):
-        scale, above = int(point.get("scale") or 0), 0  # protobuf leaves zeros out
+        scale = int(point.get("scale") or 0)  # protobuf leaves zeros out
         side = point.get("positivebucket") or point.get("positive") or {}
-        counts = _counts(side, "counts", "bucketcounts")
+        counts: AnyArray = _counts(side, "counts", "bucketcounts")
         if counts.size > _FINEST or not -10 <= scale <= 20 or (counts < 0).any():
             seen = f"an exponential histogram of scale {scale} with {counts.size} buckets"
             raise source.corrupt(None, seen, "scale -10 to 20")
-        index = int(side.get("offset") or 0) + np.arange(counts.size)
-        low, high = np.exp2(index / 2.0**scale), np.exp2((index + 1) / 2.0**scale)
-        zero = int(point.get("zerocount") or 0)
-        if zero:
-            threshold = float(point.get("zerothreshold") or 0.0)
-            low, high = np.append(0.0, low), np.append(threshold, high)
-            counts = np.append(zero, counts)
+        index = int(side.get("offset") or 0) + 1 + np.arange(counts.size)
+        zero, threshold = int(point.get("zerocount") or 0), float(point.get("zerothreshold") or 0)
+        low, high, counts = exponential_buckets(index, counts, scale, zero, threshold)
     elif "bucketcounts" in point:
         edges = point.get("bounds", point.get("explicitbounds"))
         high = np.array([] if edges is None else edges, np.float64)
@@ -141,26 +141,22 @@ def _point_of(point: JSONObject, source: Source) -> _Point | None:
         if counts.size != high.size + 1:
             seen = f"{high.size} bounds and {counts.size} counts"
             raise source.corrupt(None, seen, "one count more than bounds")
-        low = np.append(min(0.0, high[0]), high[:-1]) if high.size else high
-        counts, above = counts[:-1], int(counts[-1])
+        low, high = lower_edges(high), np.append(high, np.inf)
     else:
         return None
     start = _seconds(point.get("starttime", point.get("starttimeunixnano")))
     end = _seconds(point.get("time", point.get("timeunixnano")))
-    least, greatest, total = (
-        None if point.get(name) is None else float(point[name]) for name in ("min", "max", "sum")
-    )
-    if not (np.isfinite(low).all() and np.isfinite(high).all() and (low <= high).all()):
+    names = ("min", "max", "sum")
+    stats = {name: float(point[name]) for name in names if point.get(name) is not None}
+    if not (np.isfinite(low).all() and (low <= high).all()):
         seen = "a histogram whose bounds do not ascend, or are not numbers"
         raise source.corrupt(None, seen, "ascending bounds")
-    last = float(high[-1]) if high.size else 0.0
-    if above and greatest is not None and greatest >= last:
-        low, high = np.append(low, last), np.append(high, greatest)
-        counts, above = np.append(counts, above), 0
+    if counts.size and counts[-1] and high[-1] == np.inf and stats.get("max", -1.0) >= low[-1]:
+        high = np.append(high[:-1], stats["max"])
     if end < start:
         seen = "a histogram whose time is missing or lies before its start time"
         raise source.corrupt(None, seen, "the time of the export")
-    return _Point(start, end, low, high, counts, above, least, greatest, total)
+    return _Point(start, end, low, high, counts, stats)
 
 
 def read(source: Source, options: ReadOptions) -> dict[str, Data]:
@@ -284,71 +280,38 @@ def _plain(value: object) -> object:
 def _data(points: Sequence[_Point], cumulative: bool, run: Run) -> Data | None:
     """One export as a histogram, several as a log of what was counted between them."""
     points = sorted(points, key=lambda point: point.end)
-    last = points[-1]
     pairs = [np.stack([point.high, point.low], 1) for point in points]
     edges, where = np.unique(np.concatenate(pairs), axis=0, return_inverse=True)
-    table = np.zeros((len(points), len(edges)), np.int64)
+    table = np.zeros((len(points), len(edges)))
     rows = np.repeat(np.arange(len(points)), as_positions([len(pair) for pair in pairs]))
     np.add.at(table, (rows, where.reshape(-1)), np.concatenate([p.counts for p in points]))
-    begin = points[0].start or points[0].end
-    if cumulative and len(points) > 1:
-        # What was counted since the export before; a new start time means a new count.
-        before = np.concatenate([np.zeros((1, table.shape[1]), np.int64), table[:-1]])
-        restarted = [False] + [b.start > a.start + 1e-3 for a, b in pairwise(points)]
-        before[np.array(restarted)] = 0
-        steps = table - before
-        shrank = (steps < 0).any(axis=1)
-        anew = shrank & (table.sum(axis=1) < before.sum(axis=1))
-        steps[anew] = table[anew]
-        if (shrank & ~anew).any():
-            note = "the scale changed between exports: this is the sum since the start, not a log"
-            return _single(last, run.with_notes(note))
-        table = steps
-    if len(points) == 1 or any(point.above for point in points):
-        if cumulative or len(points) == 1:
-            return _single(last, run)
-        parts = [part for point in points if (part := _single(point, run)) is not None]
-        return sum(parts[1:], parts[0]) if parts else None
-    used = np.flatnonzero(table.any(axis=0))
-    if not used.size:
+    if cumulative:  # a new start time means a new count
+        anew = [False, *(b.start > a.start + 1e-3 for a, b in pairwise(points))]
+        counted = increments(np.vstack((np.zeros(len(edges)), table)), run, np.array(anew))
+        if counted is None:
+            return _data(points[-1:], cumulative, run.with_notes(RESCALED))
+        table, run = counted
+    used = table.any(axis=0)
+    if not used.any():
         return None
-    low, high = (build.nanoseconds_of(np.maximum(edges[:, k], 0), run.unit) for k in (1, 0))
+    table, (high, low) = table[:, used], np.maximum(edges[used], 0).T
     # The edges of the outermost buckets are moved to the extremes that the points state.
-    lowest = [part.least for part in points if part.least is not None]
-    highest = [part.greatest for part in points if part.greatest is not None]
-    if len(lowest) == len(highest) == len(points):
-        least, greatest = (
-            build.nanoseconds(min(lowest), run.unit),
-            build.nanoseconds(max(highest), run.unit),
-        )
-        first, top = used[0], used[-1]
-        if low[top] <= greatest <= high[top]:
-            high = np.where(np.arange(high.size) == top, greatest, high)
-        if low[first] <= least <= high[first]:
-            low = np.where(np.arange(low.size) == first, least, low)
-        high = np.maximum.accumulate(high)
-    low = np.minimum(low, high)
+    extremes = [[p.stats[name] for p in points if name in p.stats] for name in ("min", "max")]
+    if len(extremes[0]) == len(extremes[1]) == len(points) > 1:
+        least, greatest = min(extremes[0]), max(extremes[1])
+        high[-1] = greatest if low[-1] <= greatest <= high[-1] else high[-1]
+        low[0] = least if low[0] <= least <= high[0] else low[0]
     ends = np.array([point.end for point in points])
-    starts = np.append(begin, ends[:-1])
-    run = run.replace(start=float(begin) or None, duration=float(ends[-1] - begin))
-    return build.log_of_counts(
-        table, EdgeBuckets(low, high), starts - begin, ends - starts, run=run
-    )
-
-
-def _single(point: _Point, run: Run) -> Histogram | None:
-    """One point as a histogram."""
-    count = int(point.counts.sum()) + point.above
-    if not count:
-        return None
-    mean = None if point.sum is None else point.sum / count
-    low, high = (np.maximum(side, 0) for side in (point.low, point.high))
-    seconds = (point.end - point.start) or None if point.start else None
-    return build.data_from_buckets(
-        low, high, point.counts, run.replace(start=point.start or None, duration=seconds),
-        stats={"min": point.least, "max": point.greatest, "mean": mean},
-        above=point.above, bound=None if high.size else 0.0,
-    )  # fmt: skip
+    starts = np.append(points[0].start or ends[0], ends[:-1])
+    log = log_of_edges(low, high, table, starts, ends - starts, run)
+    if len(points) > 1:
+        return log
+    (last,), total = points, float(table.sum())
+    stats = last.stats | ({"mean": last.stats["sum"] / total} if "sum" in last.stats else {})
+    stats = build.in_nanoseconds({k: v for k, v in stats.items() if k != "sum"}, run.unit)
+    seconds = (last.end - last.start) or None if last.start else None
+    run = run.replace(start=last.start or None, duration=seconds)
+    return replace(log[0], run=run, reported_stats=stats)
 
 
 FORMATS = {

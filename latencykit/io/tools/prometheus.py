@@ -2,16 +2,17 @@
 
 A scrape holds classic histograms and summaries, whose counts are since the server began: the
 difference of two scrapes (``h2 - h1``) is what lies between them. Native histograms are exposed as
-protobuf only: behind lengths, as text or as JSON. An answer holds histograms over a
-range of time (``query_range``), or at one instant: classic buckets as series labelled
-``le``, counters or rates, and native histograms with their own edges.
+protobuf only: behind lengths, or as text. An answer holds histograms over a range of time
+(``query_range``), or at one instant: classic buckets as series labelled ``le``, counters or rates,
+and native histograms with their own edges.
 """
 
 from __future__ import annotations
 
+import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import islice
@@ -19,11 +20,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from latencykit._arrays import as_positions
 from latencykit._text import format_items, natural_key, printable
-from latencykit._typing import Floats, JSONObject
+from latencykit._typing import AnyArray, Floats, JSONObject
 from latencykit.core.buckets import EdgeBuckets
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog
@@ -35,8 +35,9 @@ from latencykit.errors import (
     LatencyKitError,
 )
 from latencykit.io import build, json_text
+from latencykit.io.build import word_set
 from latencykit.io.source import COMMANDS, Confidence, Data, Head, ReadOptions, Source
-from latencykit.io.text_reports import certain, has_keys, has_match
+from latencykit.io.text_reports import certain, has_match
 from latencykit.io.wire import Schema, decode, delimited
 from latencykit.units import format_value
 
@@ -44,21 +45,24 @@ Labels = tuple[tuple[str, str], ...]
 _Families = tuple[dict[str, dict[Labels, "_Metric"]], dict[str, str], dict[str, str]]
 
 _Value = TypeVar("_Value")
+RESCALED = "the resolution changed in the range: this is the sum since the start, not a log"
 _DASHBOARD = "histogram_quantile interpolates within a bucket and prints"
-# In a sentence, these are units only behind "in", or in brackets.
-_BRIEF = build.word_set("s us ns ms µs μs sec micro milli nano")
-_NO_TIME = build.word_set(
+_NO_TIME = word_set(
     "bytes byte size sizes count counts ratio percent percentage length rows items kb kib mb mib "
     "gb kilobytes megabytes celsius total number depth connections retries attempts"
 )
-_SIZES = build.word_set("bytes byte size")
+_SIZES = word_set("bytes byte size")
 _NO_TIME_SAID = re.compile(
     r"\b(?:in|of)\s+(?:kilo|mega|giga)?(?:bytes?|kib|mib|kb|mb|percent)\b"
     r"|\((?:bytes?|kb|kib|mb|mib|%|percent)\)|^(?:the\s+)?number of\b",
     re.IGNORECASE,
 )
-_SPANS = re.compile(
-    r"\d\s{0,9}-?\s{0,9}$|\b(?:per|last|each|every|a|one)\s{1,9}$|/\s{0,9}$", re.IGNORECASE
+# In a sentence: short ones only behind "in" or a bracket, and none of "per second".
+_UNIT_SAID = re.compile(
+    r"(?:\b(?:in|units?:?)\s{1,9}|[(\[]\s{0,9})([a-zµμ]+)\b"
+    r"|(?<!\d)(?<!\d[\s-])(?<!/)(?<!/ )(?<!per )(?<!last )(?<!each )(?<!every )(?<!\ba )(?<!one )"
+    r"\b([munacroil]*sec(?:ond)?s?|(?:nano|micro|milli)s)\b",
+    re.IGNORECASE,
 )
 _STATUS = re.compile(r"(?:.*[._])?(?:code|status|status_code|http_status)$", re.IGNORECASE)
 _FAILURE = re.compile(
@@ -100,16 +104,8 @@ def run_of(
 
 def unit_said(text: str) -> str | None:
     """Return the one unit of time that a sentence states for its values, else None."""
-    units = set()
-    for match in re.finditer(r"[^\W\d_]+", text[:1000]):
-        word, before, after = match[0].lower(), text[: match.start()], text[match.end() :]
-        unit = build.unit_in(word)
-        if unit is None or _SPANS.search(before):
-            continue
-        enclosed = before.rstrip().endswith(("(", "[")) and after.lstrip().startswith((")", "]"))
-        introduced = re.search(r"\b(?:in|unit:?|units:?)\s+$", before, re.IGNORECASE)
-        if word not in _BRIEF or enclosed or introduced:
-            units.add(unit)
+    words = [short or long for short, long in _UNIT_SAID.findall(text[:1000])]
+    units = {unit for word in words if (unit := build.unit_in(word))}
     return units.pop() if len(units) == 1 else None
 
 
@@ -230,7 +226,7 @@ class _Metric:
     sum: float = math.nan
     count: float = math.nan
     line: int = 0
-    native: JSONObject | None = None  # of protobuf
+    native: JSONObject | None = None  # as an answer has it
 
 
 def read(source: Source, options: ReadOptions) -> dict[str, Data]:
@@ -275,10 +271,7 @@ def _families_of(source: Source, options: ReadOptions) -> _Families:
             options.refuse(source, number, seen, "name{labels} value")
             continue
         quoted = _QUOTED_NAME.match(row[2] or "")
-        labels = {
-            key.strip('"'): re.sub(r"\\(.)", lambda m: "\n" if m[1] == "n" else m[1], text)
-            for key, text in _LABEL.findall(row[2] or "")
-        }
+        labels = {key.strip('"'): _unescaped(text) for key, text in _LABEL.findall(row[2] or "")}
         name, value = row[1] or (quoted[1] if quoted else ""), _number(row[3])
         base = re.sub(r"_(?:bucket|g?sum|g?count)$", "", name)
         kind = types.get(base, types.get(name, ""))
@@ -305,6 +298,10 @@ def _families_of(source: Source, options: ReadOptions) -> _Families:
     return families, stated["UNIT"], stated["HELP"]
 
 
+def _unescaped(text: str) -> str:
+    return re.sub(r"\\(.)", lambda match: "\n" if match[1] == "n" else match[1], text)
+
+
 def _number(text: str) -> float:
     try:
         return float(text)
@@ -317,17 +314,7 @@ def _data(metric: _Metric, run: Run, source: Source) -> Data | None:
     count = metric.count
     mean = metric.sum / count if count > 0 and math.isfinite(metric.sum) else None
     if metric.native is not None:
-        low, high, counts = _buckets(metric.native, source)
-        if not counts.any():
-            return None
-        if (counts != np.rint(counts)).any():
-            run = run.with_notes("the counts are fractions, and rounded")
-        number = round(count) - round(counts.sum())
-        if number > 0:
-            outside = format_items(number, "value")
-            run = run.with_notes(f"{outside} below 0 or not a number left out")
-        stats = {"mean": mean} if number == 0 else {}
-        return build.data_from_buckets(low, high, np.rint(counts), run, stats=stats)
+        return _native([(0.0, metric.native)], run, source, counters=True)
     if metric.edges and math.isnan(count) and math.inf not in metric.edges:
         run = run.with_notes("the buckets have no +Inf: slower requests may be missing")
     if metric.edges and math.isnan(count):
@@ -369,14 +356,17 @@ def _from_cumulative(
     counts = np.diff(cumulative, prepend=0).astype(np.int64)
     above, stats = total - int(last), {"mean": mean}
     histogram = build.data_from_buckets(
-        _lows(limits), limits, counts, run, stats=stats, above=above
+        lower_edges(limits)[:-1], limits, counts, run, stats=stats, above=above
     )
     return histogram.with_run(notes=(*run.notes, _quantile_note(histogram)))
 
 
-def _lows(highs: Floats) -> Floats:
-    """Lower edges of buckets by their upper ones; the first begins at 0, or below it."""
-    return np.concatenate(([min(0.0, highs[0])], highs[:-1]))
+def lower_edges(highs: Floats) -> Floats:
+    """Return the lower edges of buckets by their upper ones, and that of what lies above them.
+
+    The first begins at 0, or below it.
+    """
+    return np.concatenate(([min(0.0, *highs[:1])], highs))
 
 
 # ------------------------------------------------------------
@@ -410,19 +400,18 @@ _FAMILY: Schema = {
     1: ("name", "text"), 2: ("help", "text"), 3: ("type", "uint"), 4: ("metric[]", _METRIC),
     5: ("unit", "text"),
 }  # fmt: skip
+_ONCE = ("histogram", "summary")  # of the messages; of numbers, only these are repeated:
+_REPEATED = ("positive_delta", "positive_count")
 _BEGIN = re.compile(r'\s*name\s*:\s*"')
-_JSON_FAMILY = re.compile(r'"sample_?count"\s*:', re.IGNORECASE)
-_FIELD = re.compile(
-    r"\s*(?:(?P<close>[}>])|(?P<name>[A-Za-z_]\w*+)\s*+(?:(?::\s*+)?(?P<open>[{<])|:\s*+"
-    r"""(?P<value>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s{}<>,;"']+)))[ \t]*[,;]?"""
+_TOKEN = re.compile(
+    r"""(?P<text>"(?:[^"\\\n]|\\.)*+"|'(?:[^'\\\n]|\\.)*+')|(?P<open>[{<])|(?P<close>[}>])"""
+    r"""|(?P<name>[A-Za-z_]\w*+)(?=\s*+[:{<])|(?P<mark>[:,;])|(?P<number>[^\s{}<>,;:"']++)"""
 )
 _NATIVE_SCHEMAS = range(-4, 9)
 
 
 def sniff_protobuf(head: Head) -> Confidence:
     """Recognise the first family: its name, its type and a metric."""
-    if head.text.lstrip()[:1] in ("{", "["):
-        return certain(_JSON_FAMILY.search(head.text) and has_keys(head, "type", "metric"))
     if _BEGIN.match(head.text):
         return certain(re.search(r"\btype\s*:\s*[A-Z]", head.text) and "metric" in head.text)
     try:
@@ -436,12 +425,9 @@ def sniff_protobuf(head: Head) -> Confidence:
 
 
 def _families_in_protobuf(source: Source) -> _Families:
-    """The families of protobuf as text, as JSON, or behind lengths."""
+    """The families of protobuf as text, or behind lengths."""
     if _BEGIN.match(source.head.text):
-        source.json = True  # and its values may be of any type, as in JSON
-        messages: Iterable[dict[str, Any]] = _families_in_text(source)
-    elif source.head.text.lstrip()[:1] in ("{", "["):
-        messages = _snake(json_text.documents(source)[0])
+        messages = _families_in_text(source)
     else:
         messages = [decode(part, _FAMILY) for part in delimited(memoryview(source.bytes()))]
     families: dict[str, dict[Labels, _Metric]] = {}
@@ -459,11 +445,13 @@ def _families_in_protobuf(source: Source) -> _Families:
             if metric.edges:
                 metric.edges.setdefault(math.inf, metric.count)
             for row in record.get("quantile", ()):
-                if not math.isnan(value := row.get("value", 0.0)):
-                    metric.quantiles[row.get("quantile", 0.0) * 100] = value
+                if not math.isnan(value := float(row.get("value", 0.0))):
+                    metric.quantiles[float(row.get("quantile", 0.0)) * 100] = value
             zero = float(record.get("zero_count") or 0)
             if record.get("positive_span") or (zero and not metric.edges):
-                metric.native = record
+                edges = _buckets(record, source)
+                buckets = np.stack((np.zeros(edges[0].size), *edges), axis=1).tolist()
+                metric.native = {"count": metric.count, "sum": metric.sum, "buckets": buckets}
             pairs = message.get("label", ())
             own = tuple((pair.get("name", ""), pair.get("value", "")) for pair in pairs)
             families.setdefault(name, {})[own] = metric
@@ -471,50 +459,37 @@ def _families_in_protobuf(source: Source) -> _Families:
 
 
 def _families_in_text(source: Source) -> list[JSONObject]:
-    """Families as protobuf's text; each begins with its name."""
-    text = source.text()
-    families: list[dict[str, object]] = []
-    open_: list[tuple[dict[str, Any], dict[str, tuple[bool, object]]]] = []
-    at = 0
-    end = len(text.rstrip())
-    while at < end:
-        field_ = _FIELD.match(text, at)
-        if field_ is None or (field_["close"] and len(open_) < 2):
-            seen = f"{printable(text[at:].lstrip(), 40)!r} is not a field"
-            expected = "protobuf's text format"
-            raise source.corrupt(text.count("\n", 0, at) + 1, seen, expected)
-        at = field_.end()
-        if field_["close"]:
-            open_.pop()
-            continue
-        name, value = field_["name"], field_["value"]
-        if len(open_) < 2 and name == "name":
-            families.append({})
-            open_ = [(families[-1], _by_name(_FAMILY))]
-        message, fields = open_[-1]
-        repeated, kind = fields.get(name, (False, ""))
-        if field_["open"]:
-            inner: dict[str, object] = {}
-            open_.append((inner, _by_name(kind) if isinstance(kind, dict) else {}))
-            cell: object = inner
-        elif kind == "text":
-            cell = re.sub(r"\\(.)", lambda m: "\n" if m[1] == "n" else m[1], value[1:-1])
-        elif kind in ("double", "sint") or name.endswith("count"):
-            cell = float(value) if kind == "double" else int(value)
+    """Families as protobuf's text, which is made into JSON; each begins with its name."""
+    source.json = True  # and its values may be of any type, as in JSON
+    text = '{"":0' + _TOKEN.sub(_json_of, source.text()) + "}"
+    try:
+        families = json.loads(text, object_pairs_hook=_message)
+    except ValueError as error:
+        line, expected = getattr(error, "lineno", None), "protobuf's text format"
+        raise source.corrupt(line, f"not a field ({error})", expected) from None
+    return families if isinstance(families, list) else [families]
+
+
+def _json_of(token: re.Match[str]) -> str:
+    """A token as JSON has it: numbers as text, and a field without a name before all others."""
+    kind, text = str(token.lastgroup), token[0]
+    if kind == "text":
+        return json.dumps(_unescaped(text[1:-1]))
+    known = {"open": '{"":0', "close": "}", "name": f',"{text}":', "mark": ""}
+    return known.get(kind, json.dumps(text))
+
+
+def _message(fields: list[tuple[str, Any]]) -> Any:
+    """The fields of a message, or of several: a second name begins the next one."""
+    found: list[JSONObject] = [{}]
+    for name, value in fields:
+        if name == "name" and name in found[-1]:
+            found.append({})
+        if name in _REPEATED or (isinstance(value, dict) and name not in _ONCE):
+            found[-1].setdefault(name, []).append(value)
         else:
-            cell = value
-        if repeated:
-            message.setdefault(name, []).append(cell)
-        elif name in fields:
-            message[name] = cell
-    if len(open_) > 1:
-        raise source.corrupt(text.count("\n") + 1, "the text ends within a metric", "its end")
-    return families
-
-
-def _by_name(schema: Schema) -> dict[str, tuple[bool, object]]:
-    """Name → whether it is repeated, and kind."""
-    return {name.removesuffix("[]"): (name.endswith("[]"), kind) for name, kind in schema.values()}
+            found[-1][name] = value
+    return found if len(found) > 1 else found[0]
 
 
 def _buckets(record: JSONObject, source: Source) -> tuple[Floats, Floats, Floats]:
@@ -537,23 +512,20 @@ def _buckets(record: JSONObject, source: Source) -> tuple[Floats, Floats, Floats
     if schema not in _NATIVE_SCHEMAS:
         seen = f"a native histogram of schema {schema}"
         raise source.corrupt(None, seen, "schema -4 to 8, whose buckets are exponential")
-    low, high = (np.exp2((index + step) / 2.0**schema) for step in (-1, 0))
-    if zero := float(record.get("zero_count_float") or record.get("zero_count") or 0):
-        threshold = float(record.get("zero_threshold") or 0.0)
-        low, high = np.append(0.0, low), np.append(threshold, high)
-        counts = np.append(zero, counts)
-        high, low = np.maximum.accumulate(high), np.minimum(low, high)
+    zero = float(record.get("zero_count_float") or record.get("zero_count") or 0)
+    threshold = float(record.get("zero_threshold") or 0.0)
+    return exponential_buckets(index, counts, schema, zero, threshold)
+
+
+def exponential_buckets(
+    index: AnyArray, counts: AnyArray, scale: int, zero: float, threshold: float
+) -> tuple[Floats, Floats, Floats]:
+    """Return edges and counts of buckets, with that of zero; bucket i ends at 2**(i / 2**scale)."""
+    low, high = (np.exp2((index + step) / 2.0**scale) for step in (-1, 0))
+    if zero:
+        low, high = np.append(0.0, low), np.maximum.accumulate(np.append(threshold, high))
+        counts, low = np.append(zero, counts), np.minimum(low, high)
     return low, high, counts
-
-
-def _snake(value: object) -> Any:
-    """The same with keys as in the proto file."""
-    if isinstance(value, list):
-        return [_snake(item) for item in value] if value and isinstance(value[0], dict) else value
-    if not isinstance(value, dict):
-        return value
-    names = {key: re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key).lower() for key in value}
-    return {names[key]: _snake(item) for key, item in value.items()}
 
 
 # ------------------------------------------------------------
@@ -707,17 +679,17 @@ def read_scrapes(source: Source, options: ReadOptions) -> dict[str, Data]:
         if run is not None:
             run = run.with_notes(*(gaps if missing else ()))
             parts = [
-                (dict(own), _over_time(_rows_of(name, own, moments, times), "matrix", run, source))
+                (dict(own), _between(moments, times, run, source))
                 for own, moments in by_labels.items()
             ]
             series |= family_series(name, parts)
     return series
 
 
-def _rows_of(
-    name: str, own: Labels, moments: list[tuple[float, _Metric]], times: Sequence[float]
-) -> list[JSONObject]:
-    """Scrapes of one set of labels as a range query answers: by the bounds that all have.
+def _between(
+    moments: list[tuple[float, _Metric]], times: Sequence[float], run: Run, source: Source
+) -> Data | None:
+    """Scrapes of one set of labels over time: by the bounds that all have.
 
     From the scrape on that lacks the labels: nothing had been counted by then.
     """
@@ -725,33 +697,34 @@ def _rows_of(
     if before := [moment for moment in times if moment < first]:
         zero = replace(metric, edges=dict.fromkeys(metric.edges, 0.0), native=metric.native and {})
         moments = [(before[-1], zero), *moments]
-    labels = {"__name__": name, **dict(own)}
-    native = [[moment, metric.native] for moment, metric in moments if metric.native is not None]
+    native = [(moment, metric.native) for moment, metric in moments if metric.native is not None]
     if native:
-        return [{"metric": labels, "histograms": native}]
-    common = set.intersection(*(set(metric.edges) for _, metric in moments))
-    return [
-        {
-            "metric": {**labels, "le": str(edge)},
-            "values": [[moment, metric.edges[edge]] for moment, metric in moments],
-        }
-        for edge in sorted(common)
-    ]
+        return _native(native, run, source, counters=True)
+    limits = np.array(sorted(set.intersection(*(set(metric.edges) for _, metric in moments))))
+    table = [[metric.edges[edge] for edge in limits.tolist()] for _, metric in moments]
+    stamps = np.array([moment for moment, _ in moments])
+    return _classic(limits, stamps, np.array(table), run, counters=True)
 
 
 def _over_time(rows: Any, kind: str, run: Run, source: Source) -> Data | None:
-    """The series of one set of labels, over time where there are several moments."""
+    """An answer of one set of labels, over time where there are several moments."""
     if isinstance(rows, _Metric):
         return _data(rows, run, source)
+    named = "__name__" in rows[0]["metric"]
     native = rows[0].get("histograms") or [rows[0].get("histogram")]
     if native[0]:
-        return _native(native, "__name__" in rows[0]["metric"], run, source)
-    if kind == "matrix" and any(len(row["values"]) > 1 for row in rows):
-        return _classic(rows, run)
-    edges = {
-        float(row["metric"]["le"]): float((row.get("value") or row["values"][0])[1]) for row in rows
-    }
-    return _of_rates(edges, run, source, None)
+        return _native(native, run, source, counters=named)
+    rows = sorted(rows, key=lambda row: float(row["metric"]["le"]))
+    limits = np.array([float(row["metric"]["le"]) for row in rows])
+    if kind != "matrix" or all(len(row["values"]) < 2 for row in rows):
+        values = (float((row.get("value") or row["values"][0])[1]) for row in rows)
+        return _of_rates(dict(zip(limits.tolist(), values, strict=True)), run, source, None)
+    times = np.unique(np.concatenate([[float(t) for t, _ in row["values"]] for row in rows]))
+    table = np.full((times.size, limits.size), np.nan)
+    for column, row in enumerate(rows):
+        stamps, cells = np.array(row["values"], dtype=np.float64).T
+        table[np.searchsorted(times, stamps), column] = cells
+    return _classic(limits, times, np.nan_to_num(table), run, counters=named)
 
 
 def _of_rates(edges: dict[float, float], run: Run, source: Source, line: int | None) -> Data | None:
@@ -763,59 +736,65 @@ def _of_rates(edges: dict[float, float], run: Run, source: Source, line: int | N
     return _from_cumulative(edges, math.nan, None, run, source, line)
 
 
-def _classic(rows: list[JSONObject], run: Run) -> Data | None:
-    """Buckets over time: differences of counters, or rates times the step."""
-    rows = sorted(rows, key=lambda row: float(row["metric"]["le"]))
-    limits = np.array([float(row["metric"]["le"]) for row in rows])
-    times = np.unique(np.concatenate([[float(t) for t, _ in row["values"]] for row in rows]))
-    table = np.full((times.size, limits.size), np.nan)
-    for column, row in enumerate(rows):
-        stamps, values = np.array(row["values"], dtype=np.float64).T
-        table[np.searchsorted(times, stamps), column] = values
-    table = np.nan_to_num(table)
-    counters = "__name__" in rows[0]["metric"] or _are_counters(table)
-    counts, starts, lengths, run = _steps(
-        table, times, run, "; counts are rate x step, rounded", counters=counters
-    )
+def _classic(
+    limits: Floats, times: Floats, table: Floats, run: Run, *, counters: bool
+) -> Data | None:
+    """Counts up to each edge over time: differences of counters, or rates times the step."""
+    restarted = np.any(np.diff(table, axis=0) < 0, axis=1)
+    steps = _steps(table, times, run, counters, restarted, "; counts are rate x step, rounded")
+    assert steps is not None
+    counts, starts, lengths, run = steps
     if not counts.size or not counts.any() or not np.isfinite(limits).any():
         return None
     # A rounding error must not make a count negative.
-    cumulative = np.rint(np.maximum.accumulate(counts, axis=1)).astype(np.int64)
+    cumulative = np.rint(np.maximum.accumulate(counts, axis=1))
     per_bucket = np.diff(cumulative, prepend=0, axis=1)
-    return _log(_lows(limits), limits, per_bucket, starts, lengths, run)
-
-
-def _are_counters(table: Floats) -> bool:
-    """True if numbers are sums since a start: whole ones that never shrink."""
-    return len(table) > 1 and bool(
-        (table == np.rint(table)).all() and (np.diff(table, axis=0) >= 0).all()
-    )
+    return log_of_edges(lower_edges(limits)[:-1], limits, per_bucket, starts, lengths, run)
 
 
 def _steps(
-    table: Floats, times: Floats, run: Run, how: str, *, counters: bool
-) -> tuple[Floats, Floats, Floats, Run]:
-    """What was counted in each interval, and the starts and lengths of these.
+    table: Floats,
+    times: Floats,
+    run: Run,
+    counters: bool,
+    restarted: AnyArray | bool = False,
+    how: str = "",
+) -> tuple[Floats, Floats, Floats, Run] | None:
+    """What was counted in each interval, and their starts and lengths; see `increments`.
 
-    Of counters, differences between samples; one that shrank was reset, and its value is the
-    increment. Of rates per second, their products with the steps that they end.
+    Rates per second are multiplied by the steps that they end. Whole numbers that never shrink are
+    counters, whatever is known of them.
     """
-    if not counters:
+    whole = len(table) > 1 and (table == np.rint(table)).all()
+    if not counters and not (whole and (np.diff(table, axis=0) >= 0).all()):
         step = float(np.median(np.diff(times))) if times.size > 1 else 60.0
         run = run.with_notes(f"the values are taken as rates per second (rate()){how}")
         return table * step, times - step, np.full(times.size, step), run
+    counted = increments(table, run, restarted)
+    return counted and (counted[0], times[:-1], np.diff(times), counted[1])
+
+
+def increments(table: Floats, run: Run, restarted: AnyArray | bool) -> tuple[Floats, Run] | None:
+    """Return what was counted between samples of counters; None where their buckets changed.
+
+    Where a count began anew, or fewer are counted than before, the value is the increment.
+    """
     steps = np.diff(table, axis=0)
-    reset = (steps < 0).any(axis=1)
+    shrank = (steps < 0).any(axis=1)
+    reset = restarted | (shrank & (steps.sum(axis=1) < 0))
+    if (shrank & ~reset).any():
+        return None
     steps[reset] = table[1:][reset]
     if number := int(reset.sum()):
         run = run.with_notes(f"the counters were reset {format_items(number, 'time')} in the range")
-    return steps, times[:-1], np.diff(times), run
+    return steps, run
 
 
-def _log(
-    low: Floats, high: Floats, counts: NDArray[np.int64], starts: Floats, lengths: Floats, run: Run
+def log_of_edges(
+    low: Floats, high: Floats, counts: AnyArray, starts: Floats, lengths: Floats, run: Run
 ) -> HistogramLog:
-    """Counts per interval and bucket as a log; buckets without an upper edge become one."""
+    """Return counts per interval and bucket as a log; buckets without an upper edge become one."""
+    counts = counts.astype(np.int64)
     low, high = build.nanoseconds_of(low, run.unit), build.nanoseconds_of(high, run.unit)
     closed = np.isfinite(high)
     if not closed.all():
@@ -830,16 +809,14 @@ def _log(
     return build.log_of_counts(counts, buckets, starts - begin, lengths, unit=unit, run=run)
 
 
-def _native(samples: list[Any], counters: bool, run: Run, source: Source) -> Data | None:
+def _native(samples: list[Any], run: Run, source: Source, *, counters: bool) -> Data | None:
     """Native histograms: each sample lists its own buckets as [rule, low, high, count]."""
     times = np.array([float(stamp) for stamp, _ in samples])
-    rows: list[tuple[float, float, float, float]] = []
-    for place, (_, sample) in enumerate(samples):
-        if "buckets" in sample:
-            listed = [[*map(float, edges)] for _, *edges in sample["buckets"] or ()]
-        else:
-            listed = np.stack(_buckets(sample, source), axis=1).tolist()
-        rows += [(place, low, high, count) for low, high, count in listed]
+    rows = [
+        (place, *map(float, edges))
+        for place, (_, sample) in enumerate(samples)
+        for _, *edges in sample.get("buckets") or ()
+    ]
     if not rows:
         return None
     table = np.array(rows)
@@ -847,34 +824,33 @@ def _native(samples: list[Any], counters: bool, run: Run, source: Source) -> Dat
         seen = "a native histogram with edges or counts that are not numbers"
         raise source.corrupt(None, seen, "finite ones")
     below = table[:, 2] <= 0
-    if below.any():
-        run = run.with_notes("values below 0 left out")
-    table = table[~below]
+    table, left_out = table[~below], bool(below.any())
     edges, where = np.unique(table[:, 2:0:-1], axis=0, return_inverse=True)
     counts = np.zeros((times.size, len(edges)))
     counts[table[:, 0].astype(np.int64), where.reshape(-1)] = table[:, 3]
     stats: dict[str, float] = {}
-    counters = counters or _are_counters(counts)
     if times.size == 1:
-        total, values = (float(sample.get(key, 0)) for key in ("count", "sum"))
-        if not below.any() and total > 0 and math.isfinite(values):
+        total, values = (float(samples[0][1].get(key, 0)) for key in ("count", "sum"))
+        left_out = left_out or round(total) > round(counts.sum())
+        if not left_out and total > 0 and math.isfinite(values):
             stats = build.in_nanoseconds({"mean": values / total}, run.unit)
         if (counts != np.rint(counts)).any():  # a rate: only the shape is known
             run = run.with_notes("the counts are rates, scaled to a million")
             counts = counts / counts.sum() * 1e6
         starts = lengths = np.zeros(1)
     else:
-        shrank = (np.diff(counts, axis=0) < 0).any(axis=1)
-        if counters and (shrank & (np.diff(counts.sum(axis=1)) >= 0)).any():
-            note = "the resolution changed in the range: this is the sum since the start, not a log"
-            return _native(samples[-1:], counters, run.with_notes(note), source)
-        counts, starts, lengths, run = _steps(counts, times, run, "", counters=counters)
+        steps = _steps(counts, times, run, counters)
+        if steps is None:
+            return _native(samples[-1:], run.with_notes(RESCALED), source, counters=counters)
+        counts, starts, lengths, run = steps
     counts = np.rint(counts)
     if not counts.any():
         return None
+    if left_out:
+        run = run.with_notes("values below 0, or not a number, left out")
     # An outermost bucket may have no edge: below the first, or above the last.
     low, high = (np.maximum(edges[:, k], 0) for k in (1, 0))
-    log = _log(low, high, counts.astype(np.int64), starts, lengths, run)
+    log = log_of_edges(low, high, counts, starts, lengths, run)
     return log if times.size > 1 else replace(log[0], run=run, reported_stats=stats)
 
 
