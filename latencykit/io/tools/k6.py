@@ -18,14 +18,12 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import field
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from latencykit._records import record
 from latencykit._text import format_items, printable
 from latencykit.core.columns import Words, matching, select
 from latencykit.core.run import Run
@@ -40,6 +38,7 @@ from latencykit.io.text_reports import Section, certain, plain, starts_with, tex
 from latencykit.units import parse_duration
 
 Points = dict[str, Any]  # stamp, value and outcome of one metric
+Metrics = dict[str, dict[str, float]]  # of a summary: the numbers of each, times in ms
 
 _MAIN = (
     "http_req_duration", "grpc_req_duration", "ws_session_duration", "browser_http_req_duration",
@@ -57,18 +56,6 @@ _HINT = (
     "k6 run --summary-trend-stats 'avg,min,med,max,p(90),p(99),p(99.9),count' keeps more of the "
     "distribution, --out csv all of it"
 )
-
-
-@record()
-class _Summary:
-    """The metrics of a run; times in ns."""
-
-    trends: Mapping[str, tuple[Mapping[str, float], bool]]  # statistics, and whether they are times
-    counts: Mapping[str, float] = field(default_factory=dict)
-    rates: Mapping[str, float] = field(default_factory=dict)
-    failed: int | None = None
-    most_vus: float | None = None
-    duration: float | None = None
 
 
 def _loop_of(busy: float | None, vus: float | None, dropped: int) -> Run:
@@ -112,75 +99,70 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
         metrics = {str(row["name"]): row for row in rows}
     else:
         metrics = json_text.entry(record, "metrics", source)
-    trends: dict[str, tuple[dict[str, float], bool]] = {}
-    others: dict[str, dict[str, float]] = {}
-    for name, metric in metrics.items():
-        numbers = {
+    numbers: Metrics = {
+        name: {
             key: float(value)
             for key, value in metric.get("values", metric).items()
             if isinstance(value, (int, float)) and key != "thresholds"
         }
-        if not ({"avg", "med"} & set(numbers) or build.percentiles_in(numbers)):
-            others[name] = numbers
-            continue
-        default = "time" if _BUILT_IN.fullmatch(name) else "default"
-        trends[name] = (
-            {
-                key: v if key == "count" else build.nanoseconds(v, "ms")
-                for key, v in numbers.items()
-            },
-            metric.get("contains", default) == "time",
-        )
-    failed = others.get("http_req_failed", {})
+        for name, metric in metrics.items()
+    }
+    timed = [
+        name
+        for name, metric in metrics.items()
+        if metric.get("contains", "time" if _BUILT_IN.fullmatch(name) else "") == "time"
+    ]
     state, config = (record.get(key) or {} for key in ("state", "config"))
-    most = others.get("vus_max", others.get("vus", {}))
-    summary = _Summary(
-        trends,
-        {name: numbers.get("count", 0.0) for name, numbers in others.items()},
-        {name: numbers.get("rate", 0.0) for name, numbers in others.items()},
-        int(failed.get("passes", failed.get("matches", 0))),
-        most.get("max", most.get("value")),
-        config.get("duration") or (state.get("testRunDurationMs") or 0.0) / 1e3,
-    )
-    return _series_of_summary(summary, source, options)
+    seconds = config.get("duration") or (state.get("testRunDurationMs") or 0.0) / 1e3
+    return _series_of_summary(numbers, timed, seconds, source, options)
 
 
-def _series_of_summary(summary: _Summary, source: Source, options: ReadOptions) -> dict[str, Data]:
+def _series_of_summary(
+    metrics: Metrics, timed: Sequence[str], seconds: float, source: Source, options: ReadOptions
+) -> dict[str, Data]:
     """The main metric, or all trends where one is asked for by name."""
-    timed = [name for name, (_, is_time) in summary.trends.items() if is_time]
-    main = next((name for name in (*_MAIN, *timed) if name in timed), None)
+    trends = [
+        name
+        for name, row in metrics.items()
+        if {"avg", "med"} & {*row} or build.percentiles_in(row)
+    ]
+    names = [name for name in trends if name in timed]
+    main = next((name for name in (*_MAIN, *names) if name in names), None)
     if main is None:
         seen, expected = "it has no trend of times", "http_req_duration or another"
         raise source.corrupt(None, seen, expected, "run k6 to its end")
-    iterations, seconds = summary.counts.get("iterations"), summary.duration
-    if not seconds and iterations and summary.rates.get("iterations"):
-        seconds = iterations / summary.rates["iterations"]
-    each = summary.trends.get("iteration_duration", ({}, False))[0].get("avg")
-    busy = iterations * each / 1e9 / seconds if iterations and each and seconds else None
-    requests = summary.counts.get("http_reqs")
-    dropped = int(summary.counts.get("dropped_iterations", 0))
-    run = _loop_of(busy, summary.most_vus, dropped).replace(
-        duration=round(seconds, 6) if seconds else None,
+
+    def number(name: str, *keys: str) -> float:
+        row = metrics.get(name, {})
+        return next((row[key] for key in keys if key in row), 0.0)
+
+    iterations, rate = (number("iterations", key) for key in ("count", "rate"))
+    seconds = seconds or (iterations / rate if rate else 0.0)
+    each = number("iteration_duration", "avg")
+    busy = iterations * each / 1e3 / seconds if seconds else None
+    requests = number("http_reqs", "count")
+    vus = number("vus_max", "max", "value") or number("vus", "max", "value")
+    run = _loop_of(busy, vus, int(number("dropped_iterations", "count"))).replace(
+        duration=round(seconds, 6) or None,
         achieved=round(requests / seconds, 6) if requests and seconds else None,
-        failed=summary.failed or 0,
+        failed=int(number("http_req_failed", "passes", "matches")),
     )
-    others = tuple(name for name in summary.trends if name != main) if options.series else ()
-    return {name: _trend(name, summary, run) for name in (main, *others)}
+    others = tuple(name for name in trends if name != main) if options.series else ()
+    return {name: _trend(name, metrics, run, timed) for name in (main, *others)}
 
 
-def _trend(name: str, summary: _Summary, run: Run) -> Data:
+def _trend(name: str, metrics: Metrics, run: Run, timed: Sequence[str]) -> Data:
     """One metric, with as many values as the run had requests or iterations."""
-    values, timed = summary.trends[name]
-    points, stats = build.statistics_in(values)
+    points, stats = (build.in_nanoseconds(p, "ms") for p in build.statistics_in(metrics[name]))
     # Its own count, else the counter that belongs to it.
     base, _, labels = name.partition("{")
     counter = "http_reqs" if base.startswith("http_req_") else ""
     counter = "iterations" if base == "iteration_duration" else counter
     count = None
-    if "count" in values:
-        count = int(values["count"])
-    elif counter in summary.counts and (not labels or name == _GOOD):
-        count = int(summary.counts[counter]) - ((summary.failed or 0) if labels else 0)
+    if "count" in metrics[name]:
+        count = int(metrics[name]["count"])
+    elif "count" in metrics.get(counter, {}) and (not labels or name == _GOOD):
+        count = int(metrics[counter]["count"]) - (run.failed if labels else 0)
     failed = run.failed if name.startswith("http_req_") else 0
     mixed = failed if not labels else 0
     # k6 gives requests without a reply a time of 0.
@@ -188,9 +170,9 @@ def _trend(name: str, summary: _Summary, run: Run) -> Data:
     if empty or (count is not None and count <= 0):
         return build.unanswered(run)
     run = run.replace(failed=failed).with_notes(*build.mixed_note(mixed))
-    if mixed and name == "http_req_duration" and _GOOD in summary.trends:
+    if mixed and name == "http_req_duration" and _GOOD in metrics:
         run = run.with_notes(f"the series {_GOOD} contains the good ones alone")
-    if not timed:
+    if name not in timed:
         note = "k6 does not say that this is a time; it was taken as ms"
         run = run.replace(unit_from="assumed").with_notes(note)
     if not any(p >= _HIGH for p in points) or count is None:
@@ -428,10 +410,8 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     detail = _DETAIL.search(text, start) if total else None
     body = text[start : detail.start() if detail else None]
     part = Section(body, text.count("\n", 0, start) + 1, source)
-    trends: dict[str, tuple[dict[str, float], bool]] = {}
-    counts: dict[str, float] = {}
-    rates: dict[str, float] = {}
-    most, failed, above = None, 0, ""
+    metrics: Metrics = {}
+    timed, above = list[str](), ""
     for row in _ROW.finditer(part.text):
         name, cells = row[1], _cells_of(row[2])
         if name[0] == "{":  # a part of the metric above
@@ -449,18 +429,17 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
                 seen = printable(f"{name}: {bad}={cells[bad]}")
                 raise part.corrupt(row.start(1), seen, "a duration, such as 5.81s", "run k6 anew")
             if bad is None:  # else a user's own, and not of times
-                values = {key: round(parse_duration(cell), 3) for key, cell in times.items()}
                 count = {"count": float(cells["count"])} if "count" in cells else {}
-                trends[name] = values | count, True
+                metrics[name] = {k: parse_duration(cell) / 1e6 for k, cell in times.items()} | count
+                timed.append(name)
         elif name.startswith("vus"):
-            most = float(cells.get("max", numbers[0]))
+            metrics.setdefault("vus_max", {})["value"] = float(cells.get("max", numbers[0]))
         elif name == "http_req_failed" and len(numbers) > 1:
-            failed = int(numbers[1])
+            metrics[name] = {"rate": numbers[0], "passes": numbers[1]}
         elif numbers:
-            counts[name] = numbers[0]
             rated = len(numbers) == 2 and row[2].rstrip().endswith("/s")
-            rates[name] = numbers[1] if rated else 0.0
-    series = _series_of_summary(_Summary(trends, counts, rates, failed, most), source, options)
+            metrics[name] = {"count": numbers[0], "rate": numbers[1] if rated else 0.0}
+    series = _series_of_summary(metrics, timed, 0.0, source, options)
     # The lines of scenarios, before the run, and the last line of progress have more.
     arrivals, looping = _ARRIVALS.findall(text), _LOOPING.search(text)
     interrupted = re.findall(r"(?<!\d)(\d+) interrupted iterations", text)

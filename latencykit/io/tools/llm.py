@@ -56,19 +56,13 @@ def _per_token(total: AnyArray, tokens: AnyArray) -> Floats:
     return np.where(tokens > 0, total / np.maximum(tokens, 1), np.nan)
 
 
-def _rows(source: Source, options: ReadOptions, notes: list[str]) -> list[JSONObject]:
+def _rows(source: Source, options: ReadOptions, notes: list[str]) -> list[Any]:
     """One object per request: a line each, spread over lines, or in a list."""
-    begin = source.head.text.lstrip().partition("\n")[0].strip()
-    if begin.startswith("[") or begin == "{":
+    if re.match(r"\s*(?:\[|\{\s*\n)", source.head.text):
         rows, further = json_text.documents(source)
         notes += further
         return rows
-    batches = json_text.lines(source, options, notes)
-    return [
-        json_text.entry({f"line {number}": row}, f"line {number}", source)
-        for first, batch in batches
-        for number, row in enumerate(batch, first)
-    ]
+    return [row for _, batch in json_text.lines(source, options, notes) for row in batch]
 
 
 def _per_request(
@@ -87,7 +81,10 @@ def _per_request(
     """
     codes = np.asarray(outcome, np.int8)
     good, number = codes == _OK, np.arange(codes.size)
-    run = run.replace(failed=max(run.failed - int((codes == _ERROR).sum()), 0))
+    run = run.replace(
+        failed=max(run.failed - int((codes == _ERROR).sum()), 0),
+        unfinished=max(run.unfinished - int((codes == _UNFINISHED).sum()), 0),
+    )
     if start is not None and start.size:
         number = np.empty_like(number)
         number[np.argsort(start, kind="stable")] = np.arange(codes.size)
@@ -115,20 +112,7 @@ def _per_request(
             begin = start[row] + np.rint(values["ttft"][row] + own).astype(np.int64)
         samples = Samples(duration=between, start=begin, run=run.replace(failed=0))
         series["itl"] = samples.with_request(number[row])
-    return _in_order(series)
-
-
-def _in_order(series: dict[str, Data]) -> dict[str, Data]:
-    order = ("ttft", "itl", "tpot", "e2el")
-    return {name: series[name] for name in order if name in series}
-
-
-def _explained(series: dict[str, Data], note: str) -> dict[str, Data]:
-    """The series, of which tpot carries a note on the metric that it is."""
-    if "tpot" in series:
-        run = series["tpot"].run.with_notes(note)
-        series["tpot"] = series["tpot"].with_run(notes=run.notes)
-    return series
+    return {name: series[name] for name in ("ttft", "itl", "tpot", "e2el") if name in series}
 
 
 # ------------------------------------------------------------
@@ -248,9 +232,7 @@ def _vllm_run(record: JSONObject, tool: str, notes: tuple[str, ...]) -> tuple[di
         cells = {k.removesuffix(end): v for k, v in record.items() if k.endswith(end)}
         if not any(cells.values()):
             continue  # not measured: the tokens were not streamed
-        # A token has its own number of intervals.
-        count = None if name == "itl" else int(completed or 0)
-        series[name] = _from_statistics(cells, count, run)
+        series[name] = _from_statistics(name, cells, completed or 0, run)
     return series, own
 
 
@@ -264,18 +246,14 @@ def _vllm_requests(record: JSONObject, run: Run) -> dict[str, Data]:
         outcome[[bool(error) for error in errors]] = _ERROR
     started = record.get("start_times") or []
     start = build.whole_nanoseconds(started, "s") if len(started) == first.size else None
-    values = {"ttft": first}
-    if len(gaps) == first.size:
-        rest = _numbers([math.fsum(row) for row in gaps], "s")
-        values["e2el"] = first + rest
-        tokens = record.get("output_lens") or []
-        if len(tokens) != first.size:
-            tokens = [len(row) + 1 for row in gaps]
-        further = _numbers(tokens, "ns") - 1
-        # Servers send several tokens per chunk, so the number of gaps does not count tokens.
-        values["tpot"] = np.where(rest > 0, _per_token(rest, further), np.nan)
-    else:
-        gaps = []
+    if len(gaps) != first.size:
+        return _per_request(run, {"ttft": first}, outcome, start)
+    rest = _numbers([math.fsum(row) for row in gaps], "s")
+    tokens = record.get("output_lens") or []
+    if len(tokens) != first.size:  # servers send several tokens per chunk: it is fewer than they
+        tokens = [len(row) + 1 for row in gaps]
+    each = np.where(rest > 0, _per_token(rest, _numbers(tokens, "ns") - 1), np.nan)
+    values = {"ttft": first, "e2el": first + rest, "tpot": each}
     return _per_request(run, values, outcome, start, gaps)
 
 
@@ -299,9 +277,8 @@ def read_guidellm(source: Source, options: ReadOptions) -> Series:  # noqa: ARG0
     record = json_text.load(source)
     benchmarks = json_text.entry(record, "benchmarks", source, list)
     for benchmark in benchmarks:
-        holders = [(benchmark.get(key) or {}) for key in ("config", "args", "scheduler")]
-        strategies = (holder.get("strategy") for holder in holders)
-        strategy = next((row for row in strategies if isinstance(row, dict)), {})
+        holders = [benchmark.get(key) or {} for key in ("config", "args", "scheduler")]
+        strategy = next((row for h in holders if isinstance(row := h.get("strategy"), dict)), {})
         rate = strategy.get("rate") or strategy.get("constant_rate")
         kind = str(strategy.get("type_") or strategy.get("type") or "")
         label = (kind or "benchmark") + (f"@{float(rate):g}" if rate else "")
@@ -352,11 +329,9 @@ def _guide_metric(
             start = build.whole_nanoseconds([float(stamp or 0.0) for stamp in began], "s")
         latency = _numbers([row.get(metric) for row in rows], unit)
         latency[np.array(outcome) != _OK] = np.nan
-        number = sum(code == _UNFINISHED for code in outcome)
-        run = run.replace(unfinished=max(unfinished - number, 0))
         return _per_request(run, {"e2el": latency}, outcome, start)["e2el"]
     cells = {**good, **(good.get("percentiles") or {})}
-    return _from_statistics(cells, count, run.with_notes(_GUIDE_HINT))
+    return _from_statistics("", cells, count, run.with_notes(_GUIDE_HINT))
 
 
 # ------------------------------------------------------------
@@ -367,6 +342,7 @@ _AIPERF = {
     "tpot": "inter_token_latency",
     "e2el": "request_latency",
 }
+_AIPERF_PHASE = ("phase_kind", "benchmark_phase")
 _AIPERF_NOTE = "its inter_token_latency, a mean per request, is the series tpot"
 
 
@@ -374,17 +350,10 @@ def read_aiperf(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read one row per request; those of the warm-up are left out."""
     notes: list[str] = []
     records = _rows(source, options, notes)
-    about = [json_text.entry(record, "metadata", source) for record in records]
-    kept = [
-        (metadata.get("phase_kind") or metadata.get("benchmark_phase")) != "warmup"
-        for metadata in about
-    ]
-    left_out = len(kept) - sum(kept)
-    if left_out:
+    kept = [row for row in records if "warmup" not in map(row["metadata"].get, _AIPERF_PHASE)]
+    if left_out := len(records) - len(kept):
         notes.append(f"{format_items(left_out, 'request')} of the warm-up left out")
-    records, about = (list(itertools.compress(rows, kept)) for rows in (records, about))
-    if not records:
-        raise source.corrupt(None, "it has no requests", "the records of a run")
+    records, about = kept, [row["metadata"] for row in kept]
     outcome = [
         _UNFINISHED if metadata.get("was_cancelled") else _ERROR if record.get("error") else _OK
         for record, metadata in zip(records, about, strict=True)
@@ -402,18 +371,14 @@ def read_aiperf(source: Source, options: ReadOptions) -> dict[str, Data]:
     }
     started = [metadata.get("request_start_ns", metadata.get("timestamp_ns")) for metadata in about]
     ends = [metadata.get("request_end_ns") for metadata in about]
-    start = None
-    if None not in started:
-        start = np.array(started, np.int64)
+    start = None if None in started else np.array(started, np.int64)
     failed = np.array(outcome) != _OK
-    if start is not None and None not in ends:
-        # How long a failed request took.
-        ended = np.array(ends, np.int64)
-        values["e2el"] = np.where(failed, np.maximum(ended - start, 0), values["e2el"])
-    for name in set(values) - {"e2el"}:
-        values[name] = np.where(failed, np.nan, values[name])
-    run = _RUN.replace(tool="AIPerf", unit="ms", unit_from="file", notes=tuple(notes))
-    return _explained(_per_request(run, values, outcome, start, gaps, "ns"), _AIPERF_NOTE)
+    values = {name: np.where(failed, np.nan, latency) for name, latency in values.items()}
+    if start is not None and None not in ends:  # how long a failed request took
+        took = np.maximum(np.array(ends, np.int64) - start, 0)
+        values["e2el"] = np.where(failed, took, values["e2el"])
+    run = _RUN.replace(tool="AIPerf", unit="ms", unit_from="file").with_notes(_AIPERF_NOTE, *notes)
+    return _per_request(run, values, outcome, start, gaps, "ns")
 
 
 def _latencies(metrics: JSONObject, key: str, source: Source) -> list[float]:
@@ -433,7 +398,7 @@ def _unit_of(metric: object, key: str, source: Source) -> str:
     return unit
 
 
-def read_nvidia_summary(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+def read_nvidia_summary(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
     """Read the statistics of every latency type."""
     record = json_text.load(source)
     record = {**record, **(record.get("records") or {})}  # where AIPerf's first version had them
@@ -449,17 +414,13 @@ def read_nvidia_summary(source: Source, options: ReadOptions) -> dict[str, Data]
         unit="ms", unit_from="file", duration=_scalar(record, "benchmark_duration"),
         achieved=_scalar(record, "request_throughput"), failed=int(failed),
         start=build.epoch_seconds(record["start_time"]) if record.get("start_time") else None,
+        notes=(_AIPERF_NOTE,),
     )  # fmt: skip
-    series: dict[str, Data] = {}
-    for name, key in (_AIPERF | {"itl": "inter_chunk_latency"}).items():
+    for name, key in {"ttft": "", "itl": "inter_chunk_latency", **_AIPERF}.items():
         metric = record.get(key)
-        if not isinstance(metric, dict) or _number(metric.get("avg")) is None:
-            continue
-        unit = _unit_of(metric, key, source)
-        # Of the intervals of a request, none is independent: their number supports no percentile.
-        count = None if name == "itl" else metric.get("count") or answered
-        series[name] = _from_statistics(metric, count, run.replace(unit=unit))
-    return _explained(_in_order(series), _AIPERF_NOTE)
+        if isinstance(metric, dict) and _number(metric.get("avg")) is not None:
+            unit, count = _unit_of(metric, key, source), metric.get("count") or answered
+            yield name, _from_statistics(name, metric, count, run.replace(unit=unit))
 
 
 def _scalar(record: JSONObject, key: str) -> float | None:
@@ -537,8 +498,7 @@ _INFERENCE_PERF = {
 def read_inference_perf(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read one row per request: its start, its end, and when each token arrived."""
     notes: list[str] = []
-    begin = source.head.text.lstrip()[:1]
-    rows = json_text.load(source) if begin == "[" else _rows(source, options, notes)
+    rows = _rows(source, options, notes)
     outcome = [_ERROR if row.get("error") or row["end_time"] is None else _OK for row in rows]
     began, ended = (
         build.whole_nanoseconds(
@@ -580,14 +540,16 @@ def read_inference_summary(
     for key, name in _INFERENCE_PERF.items():
         metric = (good.get("latency") or {}).get(key)
         if metric:
-            count = None if name == "itl" else int(good["count"])
-            yield name, _from_statistics(metric, count, run)
+            yield name, _from_statistics(name, metric, good["count"], run)
 
 
-def _from_statistics(metric: JSONObject, count: Any, run: Run) -> Data:
-    """Percentiles and statistics in the run's unit."""
+def _from_statistics(name: str, metric: JSONObject, count: Any, run: Run) -> Data:
+    """Percentiles and statistics in the run's unit, of this number of requests.
+
+    Of the intervals of a request, none is independent: their number supports no percentile.
+    """
     points, stats = build.statistics_in(metric)
-    count = None if count is None else int(count)
+    count = None if count is None or name == "itl" else int(count)
     return build.data_from_points(points, count, stats, run, run.unit)
 
 
@@ -608,20 +570,19 @@ def read_llmperf(source: Source, options: ReadOptions) -> dict[str, Data]:  # no
         gaps = [gap if isinstance(gap, list) else [] for gap in between]
         del keys["tpot"]
     values = {name: _numbers([row.get(key) for row in rows], "s") for name, key in keys.items()}
-    run = _RUN.replace(tool="LLMPerf", loop="closed")
-    return _explained(_per_request(run, values, outcome, None, gaps), _LLMPERF_NOTE)
+    run = _RUN.replace(tool="LLMPerf", loop="closed", notes=(_LLMPERF_NOTE,))
+    return _per_request(run, values, outcome, None, gaps)
 
 
-def read_llmperf_summary(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+def read_llmperf_summary(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
     """Read the statistics of every latency type."""
     record = json_text.load(source)
     clients = record.get("num_concurrent_requests")
     run = _RUN.replace(
         tool="LLMPerf", loop="closed", connections=int(clients) if clients else None,
-        failed=int(record.get("results_number_errors") or 0),
+        failed=int(record.get("results_number_errors") or 0), notes=(_LLMPERF_NOTE,),
     )  # fmt: skip
     count = record.get("results_num_completed_requests")
-    series: dict[str, Data] = {}
     for name, key in _LLMPERF.items():
         begin = f"results_{key}_"
         metric = {
@@ -630,8 +591,7 @@ def read_llmperf_summary(source: Source, options: ReadOptions) -> dict[str, Data
             if stat.startswith(begin)
         }
         if metric:
-            series[name] = _from_statistics(metric, count, run)
-    return _explained(series, _LLMPERF_NOTE)
+            yield name, _from_statistics(name, metric, count, run)
 
 
 FORMATS = {
