@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from latencykit._text import printable
-from latencykit.core.columns import Words, coded
+from latencykit._typing import JSONObject
+from latencykit.core.columns import Words, coded, matching
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
 from latencykit.errors import InvalidArgumentError
@@ -65,8 +66,7 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
         "duration": frame["latency"].astype(np.int64),
         "status": frame["code"].astype(np.int64),
     }
-    for name in words:
-        given[name], given[f"{name}s"] = coded(frame[name])
+    given |= {name: frame[name] for name in words}
     if options.columns:
         names = (*further, "code")
         given["columns"] = {name: build.further_cells([frame[name]]) for name in names}
@@ -84,10 +84,7 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
     data: Any = objects.read_lines(source, replace(options, counted=False), plan)[""]
     given: Columns = {"start": data.start, "duration": data.duration}
     given["status"] = np.nan_to_num(data.columns.cells("code")).astype(np.int64)
-    for name in ("error", "attack"):
-        codes, texts = coded(data.columns.cells(name))
-        names, place = np.unique(np.array([*texts, ""], object), return_inverse=True)
-        given[name], given[f"{name}s"] = place.reshape(-1)[codes], names.tolist()
+    given |= {name: data.columns.cells(name) for name in ("error", "attack")}
     if options.columns:
         given["columns"] = {name: data.columns.cells(name) for name in _FURTHER}
     return _series(given, data.run.notes, options)
@@ -114,7 +111,7 @@ def read_gob(source: Source, options: ReadOptions) -> dict[str, Data]:
         for name in asked
         if all(name in part for part in parts)
     }
-    if any(name not in columns for name in ("Code", "Timestamp", "Latency", "Error")):
+    if not {*names[1:]} <= {*columns}:
         raise source.corrupt(None, "its results lack a time or a latency", "results of vegeta")
     stamp = columns["Timestamp"].astype("S15").view(np.uint8).reshape(-1, 15)
     if not np.isin(stamp[:, 0], (1, 2)).all():  # versions of Time.MarshalBinary
@@ -125,9 +122,9 @@ def read_gob(source: Source, options: ReadOptions) -> dict[str, Data]:
         "duration": columns["Latency"],
         "status": columns["Code"],
     }
-    for key, name in (("error", "Error"), ("attack", "Attack")):
+    for name in ("Error", "Attack"):
         if name in columns:
-            given[key], given[f"{key}s"] = coded(Words.of(columns[name]).sorted())
+            given[name.lower()] = Words.of(columns[name]).sorted()
     if options.columns:
         given["columns"] = {
             name: build.further_cells([cells if cells.dtype.kind in "iu" else Words.of(cells)])
@@ -142,19 +139,16 @@ _FURTHER = ("method", "url", "code", "bytes_in", "bytes_out")
 
 def _series(given: Columns, notes: Sequence[str], options: ReadOptions) -> dict[str, Data]:
     """Columns as samples: one series per attack, where there are several."""
-    errors, attacks = given.pop("errors", []), given.pop("attacks", [])
-    error, status = given.pop("error", None), given.pop("status")
-    bad = (status < 200) | (status >= 400)
-    late = np.zeros(bad.shape, np.bool_)
-    if error is not None:
-        bad |= np.array([text != "" for text in errors] or [False], np.bool_)[error]
-        timeouts = [TIMED_OUT.search(text) is not None for text in errors]
-        late = bad & np.array(timeouts or [False], np.bool_)[error]
+    nothing = Words(np.zeros(given["duration"].size, np.int32), np.array([""], object))
+    error, attack, status = (given.pop(key, nothing) for key in ("error", "attack", "status"))
+    bad = (status < 200) | (status >= 400) | matching(error, bool)
+    late = bad & matching(error, TIMED_OUT.search)
     given["outcome"] = build.outcome_codes(error=bad, timeout=late)
+    code, attacks = coded(attack)
+    given["code"] = np.where(code < 0, len(attacks), code)
     good = given["duration"] >= 0
     run = _paced(given["start"][good], given["duration"][good]).with_notes(*notes)
-    given["code"] = given.pop("attack", None)
-    return build.samples_of(given, run, options, attacks)
+    return build.samples_of(given, run, options, [*attacks, ""])
 
 
 def _paced(start: NDArray[np.int64], duration: NDArray[np.int64]) -> Run:
@@ -200,57 +194,38 @@ def read_report_json(source: Source, options: ReadOptions) -> Series:  # noqa: A
     """Read each report; of those that ``-every`` made of one attack, the last."""
     documents, notes = json_text.documents(source)
     last = {str(record.get("earliest")): record for record in documents}
-    name = "" if len(last) == 1 else "attack"
     for record in last.values():
-        latencies = json_text.entry(record, "latencies", source)
-        total = json_text.entry(record, "requests", source, int)
-        points, stats = build.statistics_in({str(key): float(v) for key, v in latencies.items()})
-        statuses = record.get("status_codes") or {}
-        codes = {str(code): int(number) for code, number in statuses.items()}
-        run = _RUN.replace(
-            start=build.epoch_seconds(record.get("earliest")),
-            rate=record.get("rate"),
-            notes=notes,
-            duration=round((record.get("duration", 0) + record.get("wait", 0)) / 1e9, 9) or None,
-            achieved=record.get("throughput") or record.get("rate"),
-        )
-        errors = record.get("errors") or ()
-        run, good = _with_failures(run, total, codes, record.get("success"), errors)
-        buckets = {
-            float(edge): int(number) for edge, number in (record.get("buckets") or {}).items()
-        }
-        if buckets and good == total and sum(buckets.values()) == total and "max" in stats:
-            edges, counts = zip(*sorted(buckets.items()), strict=True)
-            highs = [*edges[1:], max(stats["max"], edges[-1])]
-            yield name, build.histogram_of_both(points, highs, counts, stats, run)
-        else:
-            yield name, _of_points(points, good, stats, run)
+        yield "" if len(last) == 1 else "attack", _report(record, _RUN.with_notes(*notes))
 
 
-def _of_points(points: dict[float, float], good: int, stats: dict[str, float], run: Run) -> Data:
+def _report(record: JSONObject, run: Run) -> Data:
+    """One report; times in ns."""
+    total, statuses = int(record["requests"]), record.get("status_codes") or {}
+    points, stats = build.statistics_in({k: float(v) for k, v in record["latencies"].items()})
+    codes = {str(code): int(number) for code, number in statuses.items()}
+    run = run.replace(
+        start=build.epoch_seconds(record.get("earliest")), rate=record.get("rate"),
+        duration=round((record.get("duration", 0) + record.get("wait", 0)) / 1e9, 9) or None,
+        achieved=record.get("throughput") or record.get("rate"),
+    )  # fmt: skip
+    failed, success = sum(n for code, n in codes.items() if not 200 <= int(code) < 400), None
+    if not codes and (success := record.get("success")) is not None:
+        failed = total - round(total * success)
+    errors = record.get("errors") or ()
+    only_timeouts = errors and all(TIMED_OUT.search(str(text)) for text in errors)
+    late, good = codes.get("0", 0) if only_timeouts else 0, max(total - failed, 0)
+    run = run.replace(failed=failed - late, timeouts=late).with_notes(*build.mixed_note(failed))
     if not good:
         shown = ", ".join(f"p{p:g} {format_duration(value)}" for p, value in points.items())
         note = f"no request succeeded: the times printed, {shown}, are of failures"
         return build.unanswered(run).with_run(notes=(note,) if shown else ())
+    buckets = {float(edge): int(n) for edge, n in (record.get("buckets") or {}).items()}
+    if buckets and good == total == sum(buckets.values()) and "max" in stats:
+        edges, counts = zip(*sorted(buckets.items()), strict=True)
+        highs = [*edges[1:], max(stats["max"], edges[-1])]
+        return build.histogram_of_both(points, highs, counts, stats, run)
     data = build.data_from_points(points, good, stats, run)
     return data if isinstance(data, Histogram) else data.with_run(notes=(*data.run.notes, _HINT))
-
-
-def _with_failures(
-    run: Run,
-    total: int,
-    codes: Mapping[str, int],
-    success: float | None,
-    errors: Sequence[object],
-) -> tuple[Run, int]:
-    """The run with its failures, and the number of good requests."""
-    failed = sum(number for code, number in codes.items() if not 200 <= int(code) < 400)
-    if not codes and success is not None:
-        failed = total - round(total * success)
-    only_timeouts = errors and all(TIMED_OUT.search(str(text)) for text in errors)
-    late = codes.get("0", 0) if only_timeouts else 0
-    run = run.replace(failed=failed - late, timeouts=late).with_notes(*build.mixed_note(failed))
-    return run, max(total - failed, 0)
 
 
 def read_text(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
@@ -266,27 +241,19 @@ def read_text(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
             except (InvalidArgumentError, ValueError) as error:
                 seen, expected = printable(f"{row[1]}: {error}", 80), "as many values as names"
                 raise part.corrupt(row.start(), seen, expected, _ANEW) from None
-        if not {"Requests", "Latencies"} <= set(rows):
+        requests, latencies = (rows.get(name, {}) for name in ("Requests", "Latencies"))
+        if "total" not in requests or not latencies:
             raise part.corrupt(0, "a row is missing", "Requests and Latencies", _ANEW)
-        for name, value in (("Requests", "total"), ("Duration", "total"), ("Success", "ratio")):
-            if name in rows and value not in rows[name]:
-                raise part.corrupt(part.text.find(name), f"{name} has no {value}", "one", _ANEW)
-        requests = rows["Requests"]
-        codes = {code: int(number) for code, number in rows.get("Status Codes", {}).items()}
+        record = requests | {
+            "requests": requests["total"], "status_codes": rows.get("Status Codes"),
+            "duration": rows.get("Duration", {}).get("total", 0.0),
+            "success": rows["Success"]["ratio"] / 100 if "Success" in rows else None,
+            "errors": [line for _, line in below(part.text, "Error Set:")],
+            "latencies": {re.sub(r"^(?=\d+$)", "p", key): v for key, v in latencies.items()},
+        }  # fmt: skip
         ended = "Error Set:" in part.text
-        run = _RUN.replace(
-            duration=rows["Duration"]["total"] / 1e9 if "Duration" in rows else None,
-            rate=requests.get("rate"),
-            achieved=requests.get("throughput"),
-            unit_from="file",
-            notes=() if ended else (TRUNCATED,),
-        )
-        share = rows["Success"]["ratio"] / 100 if "Success" in rows else None
-        texts = [line for _, line in below(part.text, "Error Set:")]
-        run, good = _with_failures(run, int(requests["total"]), codes, share, texts)
-        named = {re.sub(r"^(?=\d+$)", "p", key): cell for key, cell in rows["Latencies"].items()}
-        points, stats = build.statistics_in(named)
-        yield "" if len(parts) == 1 else "attack", _of_points(points, good, stats, run)
+        run = _RUN.replace(unit_from="file", notes=() if ended else (TRUNCATED,))
+        yield "" if len(parts) == 1 else "attack", _report(record, run)
 
 
 def _numbers_of(row: re.Match[str]) -> dict[str, float]:
