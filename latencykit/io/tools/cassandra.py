@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 
-from latencykit._text import printable
 from latencykit._typing import JSONObject
 from latencykit.core.blocks import MemoryPart
 from latencykit.core.histogram_log import HistogramLog
@@ -68,10 +67,7 @@ def read_stress(source: Source, options: ReadOptions) -> dict[str, Data]:  # noq
         key = name.lower()
         if "time" in key:
             clock = [float(part) for part in value.split(":")]
-            if len(clock) != 3:
-                seen = f"the {key} is {printable(value, 40)!r}"
-                raise source.corrupt(None, seen, "hours:minutes:seconds", "did the run end?")
-            facts["total"][key] = clock[0] * 3600 + clock[1] * 60 + clock[2]
+            facts["total"][key] = sum(60**k * part for k, part in enumerate(reversed(clock)))
             continue
         facts["total"][key] = _number(value)
         for operation, own in re.findall(r"(?<![^\s:,\[])([^\s:,\[]++): ?([\d.,]+)", parts):

@@ -139,8 +139,7 @@ def read_console(source: Source, options: ReadOptions) -> dict[str, Data]:  # no
         for row in _ROW.finditer(text)
     }
     if "request count" not in rows:
-        seen, expected = "the table has no request count", "as Gatling prints it at the end"
-        raise source.corrupt(None, seen, expected, "did the simulation end?")
+        return {}
     _, good, failed = (int(number or 0) for number in rows["request count"])
     rate = rows.get("mean requests/sec") or rows.get("mean throughput") or [None]
     run = Run(

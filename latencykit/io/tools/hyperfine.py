@@ -79,12 +79,9 @@ def read_markdown(source: Source, options: ReadOptions) -> Series:  # noqa: ARG0
     """Read one summary per command."""
     text = source.text()
     header = _MD_HEADER.search(text)
-    if header is None:
-        expected = "the header of hyperfine's Markdown table"
-        raise source.corrupt(1, "the table is missing", expected)
-    unit = build.unit_in(header[1]) or header[1]
+    unit = build.unit_in(header[1]) or header[1] if header else "s"
     run = _SUMMARIZED.replace(unit=unit, unit_from="file")
-    for name, mean, spread, low, high in _MD_ROW.findall(text[header.end() :]):
+    for name, mean, spread, low, high in _MD_ROW.findall(text, header.end() if header else 0):
         cells = {"mean": mean, "std": spread or None, "min": low, "max": high}
         yield name.replace("\\|", "|"), build.data_from_points({}, None, cells, run, unit)
 

@@ -52,8 +52,6 @@ _PERCENTILE_ROW = re.compile(r"(.+):(?:[^:]*·)?p(\d(?:\.\d+)?)$")
 def read_json(source: Source, options: ReadOptions) -> Series:
     """Read every benchmark with its parameters as a series."""
     results = json_text.load(source)
-    if not isinstance(results, list):
-        raise source.corrupt(1, "not a list of results", "what JMH writes with -rf json")
     modes: dict[str, set[str]] = {}
     labels = [
         _label(str(json_text.entry(result, "benchmark", source, str)), result.get("params") or {})

@@ -124,7 +124,7 @@ def read_gob(source: Source, options: ReadOptions) -> dict[str, Data]:
     }
     for name in ("Error", "Attack"):
         if name in columns:
-            given[name.lower()] = Words.of(columns[name]).sorted()
+            given[name.lower()] = Words.of(columns[name])
     if options.columns:
         given["columns"] = {
             name: build.further_cells([cells if cells.dtype.kind in "iu" else Words.of(cells)])
@@ -144,7 +144,7 @@ def _series(given: Columns, notes: Sequence[str], options: ReadOptions) -> dict[
     bad = (status < 200) | (status >= 400) | matching(error, bool)
     late = bad & matching(error, TIMED_OUT.search)
     given["outcome"] = build.outcome_codes(error=bad, timeout=late)
-    code, attacks = coded(attack)
+    code, attacks = coded(attack.sorted() if isinstance(attack, Words) else attack)
     given["code"] = np.where(code < 0, len(attacks), code)
     good = given["duration"] >= 0
     run = _paced(given["start"][good], given["duration"][good]).with_notes(*notes)
