@@ -1,7 +1,8 @@
 """What readers make of the inputs in `tests/data/cases`, a row per fact.
 
-A case is its title, the name of a file with options, its text (or ``like`` that of another case, with the changes of a diff),
-and the series that are read, in their order, each with rows of ``expression = value``; or an error. ``note`` is part of a note.
+A case is its title, the name of a file with options, its text (or ``like`` that of another case, with the changes of a diff, or
+a ``fixture`` of `tests/data/formats`), and the series that are read, in their order, each with rows of ``expression = value``; or
+the ``same`` as of another case; or an error. ``note`` is part of a note, ``reported`` of what is said while it is read.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 import pytest
 
 from latencykit import errors
-from latencykit.io.source import level_name
+from latencykit.io.source import Source, level_name
 
 CONSTANTS = {"nan": math.nan, "inf": math.inf}
 FOLDER = Path(__file__).parents[1] / "data" / "cases"
@@ -30,7 +31,7 @@ def cases_of(path: Path) -> dict[str, dict[str, Any]]:
         word, _, rest = head.partition(" ")
         if word == "case":
             assert rest not in cases, f"{path}: two cases have the title {rest}"
-            case = cases[rest] = {"series": {}}
+            case = cases[rest] = {"series": {}, "path": path}
         elif word == "file":
             name, _, options = rest.partition(" ")
             case |= {"name": name, "options": eval(f"dict({options})"), "text": body}
@@ -38,6 +39,10 @@ def cases_of(path: Path) -> dict[str, dict[str, Any]]:
             case["text"] = case["text"][:-1]
         elif word == "escaped":
             case["text"] = re.sub(r"\\x(..)", lambda byte: chr(int(byte[1], 16)), case["text"])
+        elif word == "fixture":
+            case["text"] = Source(FOLDER.parent / "formats" / rest).text()
+        elif word in ("same", "reported"):
+            case[word] = rest
         elif word == "like":
             case["text"] = changed(cases[rest]["text"], body)
         elif word == "series":
@@ -82,7 +87,13 @@ def test_what_is_read(read_text, case):
             read_text(case["text"], case["name"], **case["options"])
         assert "\n" not in str(caught.value)
         return
-    found = read_text(case["text"], case["name"], **case["options"])
+    said: list[str] = []
+    found = read_text(case["text"], case["name"], report=said.append, **case["options"])
+    assert case.get("reported", "") in "\n".join(said)
+    if "same" in case:
+        other = cases_of(case["path"])[case["same"]]
+        assert found == read_text(other["text"], other["name"], **other["options"])
+        return
     assert list(found) == list(case["series"])
     for name, rows in case["series"].items():
         for expression, value in rows:

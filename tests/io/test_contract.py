@@ -251,13 +251,19 @@ def test_no_sample_of_any_format_is_known_by_its_name_only(suffixes):
 
 @pytest.mark.slow
 @cases(document=False, binary=False)
-def test_line_ends_marks_and_compression_do_not_hide_it(case, tmp_path):
+def test_line_ends_marks_colours_and_compression_do_not_hide_it(case, tmp_path):
     if case.path.is_dir():
         return
     text = case.data.replace(b"\r\n", b"\n")
     copy = tmp_path / case.path.name.removesuffix(".gz")
-    copy.write_bytes(b"\xef\xbb\xbf" + text.replace(b"\n", b"\r\n"))
-    assert detect(Source(copy)).name == case.format
+    coloured = b"\x1b[31m" + text.replace(b"\n", b"\x1b[0m\n\x1b[31m", 1)
+    for changed in (b"\xef\xbb\xbf" + text.replace(b"\n", b"\r\n"), coloured):
+        copy.write_bytes(changed)
+        assert detect(Source(copy)).name == case.format
+        found, whole = (
+            read_source(Source(path), ReadOptions(**case.options)) for path in (copy, case.path)
+        )
+        assert found == whole or case.format == "bench"  # of which a file beside it says more
     packed = tmp_path / (copy.name + ".gz")
     packed.write_bytes(gzip.compress(case.data))
     assert detect(Source(packed)).name == case.format

@@ -33,13 +33,3 @@ def test_another_directory_is_not_claimed(tmp_path):
     from latencykit.io.tools.criterion import sniff_directory
 
     assert sniff_directory(Source(tmp_path).head) is Confidence.NO
-
-
-def test_libtest_prints_medians_and_criterion_its_estimate(read_text):
-    row = "test a ... bench:      18,149 ns/iter (+/- 755)\ntest b ... bench:    9 MB/s (+/- 1)\n"
-    seen = []
-    (data,) = read_text(row, report=seen.append).values()
-    assert (data.reported_percentiles, data.stats) == ({50: 18149}, {})
-    assert "b is in MB" in seen[0]
-    (data,) = read_text(f"Gnuplot not found, using plotters backend\n{row}").values()
-    assert (data.reported_percentiles, data.stats) == ({}, {"mean": 18149})

@@ -2,52 +2,12 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 
 import latencykit as lk
 from latencykit.core.histogram_log import HistogramLog, interval_series
 from latencykit.errors import CorruptInputError
-
-
-def side(**more):
-    return {"total_ios": 4, "runtime": 2000, "iops": 2.0} | more
-
-
-def latency(bins=None, **more):
-    table = {
-        "min": 100,
-        "max": 5000,
-        "mean": 1300.0,
-        "stddev": 9.0,
-        "N": 4,
-        "percentile": {"50.000000": 129, "99.000000": 4960},
-    }
-    return table | ({"bins": bins} if bins else {}) | more
-
-
-def record(*jobs):
-    return json.dumps({"fio version": "fio-3.33", "jobs": list(jobs)}, indent=1)
-
-
-def test_bins_and_an_aggregate_of_all(read_text):
-    bins = {"100": 1, "129": 2, "4960": 1}
-    job = {
-        "jobname": "a",
-        "read": side(clat_ns=latency(bins)),
-        "write": side(clat_ns=latency(bins)),
-        "job options": {"rate_iops": "50"},
-    }
-    found = read_text(record(job))
-    assert list(found) == ["all", "a read", "a write"]
-    h = found["a read"]
-    assert h.buckets.low([0, 1, 2]).tolist() == [100, 128, 4928]
-    assert h.buckets.high([0, 1, 2]).tolist() == [100, 129, 4991]
-    assert (h.percentile(50), h.percentile(99), h.max, h.mean) == (129, 4960, 5000, 1300)
-    assert (h.run.loop, h.run.rate) == ("paced", 50.0)
-    assert (found["all"].count, found["all"].run.aggregate) == (8, True)
 
 
 @pytest.mark.parametrize("halved", [0, 3])

@@ -24,10 +24,3 @@ def test_failures_beside_it(tmp_path):
     assert "3 requests failed: GET /var HTTPError('503')" in run.notes
     with pytest.raises(CorruptInputError, match=r"without latencies; expected NAME_stats\.csv"):
         read_source(Source(tmp_path / "out_failures.csv"), ReadOptions())
-
-
-def test_the_console(read_text):
-    h = read_text("$ locust\n" + TEXT + "\x1b[0m")["Aggregated"]
-    assert (h.count, h.run.failed, h.percentile(95), h.max, h.mean) == (769, 3, 7e6, 42e6, 5e6)
-    text = TEXT.replace(" Aggregated  ", "GET /x      ")
-    assert list(read_text(text)) == ["GET /x"]

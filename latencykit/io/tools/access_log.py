@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from latencykit._records import record
-from latencykit._typing import Floats
+from latencykit._typing import Floats, JSONObject
 from latencykit.core.run import UnitFrom
 from latencykit.io import build, json_text
 from latencykit.io.raw import objects
@@ -186,18 +186,20 @@ def _whole(fields: Sequence[Sequence[str]]) -> _TimeField | None:
     if not kept:
         return None
 
-    def finer(ratio: float) -> tuple[int, int, Floats] | None:
-        """The first column that is another one in a unit finer by `ratio`."""
-        pairs = ((fine, coarse) for fine in kept for coarse in kept if coarse is not fine)
-        return next((fine for fine, coarse in pairs if _same(fine[2], coarse[2], ratio)), None)
-
-    micro = finer(1e6)
-    if micro is not None:
-        return _TimeField("us", "format", False, right=micro[0], part=micro[1])
+    # A time in two units, of which the finer one is taken.
+    pairs = (
+        (ratio, fine)
+        for ratio in (1e6, 1e3)
+        for fine in kept
+        for coarse in kept
+        if coarse is not fine and _same(fine[2], coarse[2], ratio)
+    )
     # seconds of fast requests
     zeros = len(kept) > 1 and not all(column[2].any() for column in kept)
     largest = max(kept, key=lambda column: float(column[2].sum()))
-    right, part, values = finer(1e3) or (largest if zeros else kept[-1])
+    ratio, (right, part, values) = next(pairs, (0.0, largest if zeros else kept[-1]))
+    if ratio == 1e6:
+        return _TimeField("us", "format", False, right=right, part=part)
     hint = (
         f"half of the times are below {_SLOWEST_FAST:g} µs, faster than most web servers: "
         "are they %{ms}T? (--unit ms)"
@@ -317,65 +319,51 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
 # One JSON object per line.
 
 
-@record()
-class _Keys:
-    """The keys that a server writes: the time, its unit, stamps, the status, and others."""
-
-    tool: str
-    time: str
-    unit: str
-    begin: tuple[str, ...]
-    end: tuple[str, ...]
-    status: tuple[str, ...]
-    beside: tuple[str, ...] = ()
-
-
+# What a server writes: its time and the unit of that, stamps of the begin and the end, the status,
+# and other keys.
 _SERVERS = (
-    _Keys(
+    (
         "nginx", "request_time", "s", (),
-        ("msec", "time_iso8601", "time", "@timestamp", "timestamp", "ts"), ("status",),
+        ("msec", "time_iso8601", "time", "@timestamp", "timestamp", "ts"), ("status",), (),
     ),
-    _Keys(
+    (
         "Traefik", "Duration", "ns", ("StartUTC", "StartLocal"), ("time",),
         ("DownstreamStatus", "OriginStatus"), ("RequestMethod",),
     ),
-    _Keys("Envoy", "duration", "ms", ("start_time",), (), ("response_code",), ("response_code",)),
-    _Keys("Caddy", "duration", "s", (), ("ts",), ("status",), ("request", "status")),
+    ("Envoy", "duration", "ms", ("start_time",), (), ("response_code",), ("response_code",)),
+    ("Caddy", "duration", "s", (), ("ts",), ("status",), ("request", "status")),
 )  # fmt: skip
 
 
-def _server_of(head: Head) -> _Keys | None:
-    line = head.lines[0] if head.lines else ""
+def _server_of(head: Head) -> tuple[Any, JSONObject]:
+    """The server whose keys are in the first line, or None, and the line's cells."""
+    line = (head.lines or [""])[0]
     servers = _SERVERS if line.startswith("{") else _SERVERS[:1]  # only nginx's are known by name
     try:
-        record = json.loads(line) if line.startswith("{") else objects.pairs(line)
+        first = json.loads(line) if line.startswith("{") else objects.pairs(line)
     except (ValueError, RecursionError):
-        return None
-    fits = (
-        server
-        for server in servers
-        if server.time in record
-        and all(key in record for key in server.beside)
-        and any(key in record for key in (*server.status, *server.beside))
-    )
-    return next(fits, None)
+        return None, {}
+    for server in servers:
+        *_, statuses, beside = server
+        known = any(key in first for key in (*statuses, *beside))
+        if server[1] in first and known and all(key in first for key in beside):
+            return server, json_text.flat(first)
+    return None, {}
 
 
 def sniff_json(head: Head) -> Confidence:
     """Recognise the keys of the first line."""
-    return certain(_server_of(head))
+    return certain(_server_of(head)[0])
 
 
 def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every request."""
-    server, line = _server_of(source.head), (source.head.lines or [""])[0]
+    server, first = _server_of(source.head)
     if server is None:
         return {}
-    is_json = line.startswith("{")
-    first = json_text.flat(json.loads(line)) if is_json else objects.pairs(line)
+    tool, time, unit, begins, ends, statuses, _ = server
     begin, end, status = (
-        next((key for key in keys if key in first), None)
-        for keys in (server.begin, server.end, server.status)
+        next((key for key in keys if key in first), None) for keys in (begins, ends, statuses)
     )
     stamp = begin or end
     kind: Kind = (
@@ -386,15 +374,16 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
     outcomes = [Reading(status, style, empty=0)] if status else []
     if status == "response_code" and "response_flags" in first:
         outcomes.append(Reading("response_flags", "envoy", empty=0))
-    unit, unit_from = options.resolve_unit(server.unit)
-    used = (server.time, *server.begin, *server.end, "connection")
+    unit, unit_from = options.resolve_unit(unit)
+    used = (time, *begins, *ends, "connection")
     plan = ColumnPlan(
-        server.time, "number", unit, unit_from, side, tuple(outcomes), True,
+        time, "number", unit, unit_from, side, tuple(outcomes), True,
         "connection" if "connection" in first else None, "number", None, None, (),
         further=tuple(key for key in first if key not in used) if options.columns else (),
     )  # fmt: skip
+    is_json = source.head.text.startswith("{")
     read = objects.read_lines if is_json else objects.read_pairs
-    facts: dict[str, Any] = {"tool": server.tool, "measure": "service", "corrected": "none"}
+    facts: dict[str, Any] = {"tool": tool, "measure": "service", "corrected": "none"}
     return {
         name: data.with_run(**facts, notes=data.run.with_notes(SERVER_SIDE).notes)
         for name, data in read(source, options, plan).items()

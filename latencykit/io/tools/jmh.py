@@ -322,13 +322,9 @@ def _of(name: str, threads: Mapping[str, int]) -> int | None:
     return threads.get(_method(name), threads.get(""))
 
 
-def _jmh_text_parameters(heading: re.Match[str]) -> list[str]:
-    return re.findall(r"[^()\s]+", heading[1])
-
-
 def _table(lines: list[str], begin: int, heading: re.Match[str]) -> list[_Line]:
     """The lines below a heading: those behind a gap only if they are rows."""
-    row = re.compile(rf"(\S+)((?:[ \t]+\S+){{{len(_jmh_text_parameters(heading))}}})[ \t]+{_CELLS}")
+    row = re.compile(rf"(\S+)((?:[ \t]+\S+){{{heading[1].count('(')}}})[ \t]+{_CELLS}")
     table: list[_Line] = []
     gap = False
     for number in range(begin, len(lines)):
@@ -357,7 +353,7 @@ def _rows(
     """The rows by the names of the CSV's columns."""
     columns, names = ["Cnt"], list[str]()
     if heading is not None:
-        columns, names = heading[2].split(), _jmh_text_parameters(heading)
+        columns, names = heading[2].split(), re.findall(r"[^()\s]+", heading[1])
     rows = [(number, line, _cells(row, columns) if row else {}) for number, line, row in table]
     style = decimal_style(row[key] for *_, row in rows for key in _DECIMALS if row.get(key))
     for number, line, row in rows:
