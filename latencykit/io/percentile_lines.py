@@ -150,7 +150,9 @@ class _Group:
         unnamed = not all(units) and _NOT_A_TIME.search(f"{self.heading} {self.label}")
         if values != sorted(values) or unnamed:
             return False
-        return len(values) > 1 or ("mean" in self.stats and len(self.stats) > 2 and all(units))
+        if len(values) > 1 and max(points) >= 50:  # the 2nd and the 30th of a month are lower
+            return True
+        return "mean" in self.stats and len(self.stats) > 2 and all(units)
 
     def take(self, facts: Sequence[_Fact]) -> list[_Fact]:
         """Take what is not known yet of facts, the nearest first, and return the others."""
@@ -230,8 +232,8 @@ def _groups(text: str, *, once: bool = False) -> list[_Group]:
     heading = above = ""
     prose = rows = 0
     for number, line in enumerate(text.splitlines()):
-        if not line.strip():
-            continue
+        if not re.search(r"\w", line):
+            continue  # a rule is not a heading
         row = _statistics((above and _row_below(above, line)) or line[:_LONGEST], heading)
         facts = list(_facts(line if row is None else _NOTED.sub("", line), number))
         above = line if _NAME_ONLY.search(line) else ""

@@ -23,8 +23,8 @@ from latencykit.io.source import Head
 ROOT = Path(__file__).parents[2]
 EVENTS = ROOT / "tests" / "data" / "events"
 DASHBOARD = {
-    "annotations": {"list": []},
-    "panels": [{"id": 1, "gridPos": {}, "targets": [{"expr": "rate(x[5m])"}]}],
+    "annotations": {"list": [{"name": "x", "type": "dashboard", "color": "red", "steps": [1, 2]}]},
+    "panels": [{"id": 1, "gridPos": {}, "steps": [{"color": "green", "value": None}]}],
 }
 PICTURE = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
 
@@ -70,7 +70,7 @@ FILES = {
         json.dumps({"cells": [{"cell_type": "code", "source": []}], "nbformat": 4}),
         "a Jupyter notebook", "calls.csv",
     ),
-    "dashboard": (json.dumps(DASHBOARD), "a Grafana dashboard", "query_range"),
+    "dashboard": (json.dumps(DASHBOARD, indent=1), "a Grafana dashboard", "query_range"),
     "rules": (
         "groups:\n- name: x\n  rules:\n  - alert: A\n    expr: x > 1\n",
         "Prometheus' rules", "/metrics",

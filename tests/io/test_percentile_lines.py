@@ -87,6 +87,7 @@ def test_a_report_of_an_interval_does_not_stand_for_the_run(tmp_path) -> None:
         "name,p50,p99\nget,1ms,2ms\nput,1ms,3ms\n",
         '{"p50": "fast", "p99": "slow"}', '{"quality": {"p50": 3}}', "[1, 2, 3]",
         "min: 1\nmax: 5\nmean: 2\n",
+        "granted on March 16th 2009 and\nMarch 23th 2013)\n",
     ],
 )  # fmt: skip
 def test_what_is_not_a_distribution_is_left(text) -> None:

@@ -369,12 +369,19 @@ def test_too_many_tags_are_not_operations(read_text):
         ("1\n2\n3.5\n", "x", "numbers"), ("5ms\n1.5s\n", "x.txt", "numbers"), ("latency_ms\n1\n", "x.txt", "csv"), ("1 2\n3 4\n", "x.dat", "csv"),
         ('{"latency_ms":1}\n', "x", "jsonl"), ('{"latency_ms":1}\n{"latency_ms":2}\n', "x.json", "jsonl"), ("[1,2]", "x", "json-samples"),
         ('[\n {"latency_ms":1}]', "x", "json-samples"), ('{"results": [{"latency_ms":1}]}', "x", "json-samples"), ('{\n"rt_ms": [1, 2]\n}', "x", "json-samples"),
+        ('{"total_time": 1.5, "latencies": [1, 2]}', "x", "json-samples"), ('{"run": {"rps": 4, "latencies": [1, 2]}}', "x", "json-samples"),
     ],
 )  # fmt: skip
 def test_raw_shapes_are_distinguished(tmp_path, text, name, format_):
     path = tmp_path / name
     path.write_text(text)
     assert detect(Source(path)).name == format_
+
+
+def test_latencies_within_a_report_are_its_samples(read_text):
+    text = '{"setup": {"top": 10}, "results": {"total_time": 1.5, "precisions": [1, 1], "latencies": [0.5, 0.25]}}'
+    (data,) = read_text(text, "x.json", unit="s").values()
+    assert data.values.tolist() == [500_000_000, 250_000_000]
 
 
 @pytest.mark.slow

@@ -41,6 +41,8 @@ def _has_latency(record: object) -> bool:
         isinstance(record.get(key), dict | list) for key in _REPORT
     ):
         return False
+    if any(isinstance(value, list) and latency_columns([key])[0] for key, value in record.items()):
+        return False  # a document of columns
     columns = json_text.flat(record)
     return bool(latency_columns(columns)[0] or start_and_end(columns)) or looks_aggregated(columns)
 
@@ -70,7 +72,7 @@ def sniff_document(head: Head) -> Confidence:
     if text[:1] == "[":
         fits = _LIST.match(text) is not None or _has_latency(_first_value(text, _begin(text, 1)))
     elif text[:1] == "{" and sniff_lines(head) == Confidence.NO:
-        lists = list(re.finditer(r'"([^"\\]{1,80})"\s*:\s*\[\s*', text[:20_000]))
+        lists = list(re.finditer(r'"([^"\\]{1,80})"\s*:\s*\[\s*', text))
         names = [match[1] for match in lists]
         named = looks_aggregated(names) or any(
             re.match(r'-?[\d.]|"\d', text[match.end() :]) and latency_columns([match[1]])[0]
@@ -323,9 +325,12 @@ def _columns_or_records(value: object, options: ReadOptions) -> Any:
     records = next(
         (column for column in lists.values() if column and _has_latency(column[0])), None
     )
-    if records is not None or not lists:
-        return records or ()
     named = latency_columns(lists)[0]
+    if records is None and not named:
+        inside = (_columns_or_records(item, options) for _, item in items if isinstance(item, dict))
+        records = next((found for found in inside if len(found)), None)
+    if records is not None or not lists:
+        return () if records is None else records
     size = len(lists[named[0].column]) if named else max(len(column) for column in lists.values())
     names = looked_at((name for name, column in lists.items() if len(column) == size), options)
     return pd.DataFrame({name: lists[name] for name in names})

@@ -15,6 +15,7 @@ from latencykit._text import format_items, printable
 from latencykit.core.run import Run, UnitFrom
 from latencykit.errors import InvalidArgumentError
 from latencykit.io import build
+from latencykit.io.raw.cells import styles_of, with_point
 from latencykit.io.source import Confidence, Data, Head, ReadOptions, Series, Source
 from latencykit.io.text_reports import certain, plain
 from latencykit.units import NANOSECONDS, parse_duration
@@ -26,8 +27,9 @@ _UNIT = re.compile(
 )
 _WORDS = build.STATISTIC_WORDS | {"q1": 25.0, "q2": 50.0, "q3": 75.0}
 _FAILED = re.compile(r"errors?|fail(?:ed|s|ures?)|(?:failed|error) (?:requests|count)")
+_WORDS_JOINED = re.compile(r"(?<=[a-z0-9])(?=[A-Z][a-z])")  # P50LatencyMs
 _LINE = re.compile(r"(?<=%) line$", re.IGNORECASE)
-_TIME = re.compile(r"time|date|ts$|start|end$|second|interval|epoch", re.IGNORECASE)
+_TIME = re.compile(r"time(?!out)|date|ts$|start|end$|second|interval|epoch", re.IGNORECASE)
 _NUMBER = re.compile(r"-?[\d.,]+ ?[%x×]?")
 _VALUE = re.compile(r"[\d.,]+ ?(?:[nuµμm]?s)?|[-–]?|N/A|NaN")
 _APART = (r"\t+| {2,}", r"\s+")  # what separates columns without bars
@@ -163,6 +165,7 @@ def _turned(rows: list[tuple[int, list[str]]]) -> Iterator[_Table]:
 
 def _column(cell: str) -> _Column:
     """What a heading says: ``p99 (ms)``, ``Max latency``, or whose as well: ``TTFT p99 (ms)``."""
+    cell = _WORDS_JOINED.sub(" ", cell)
     stated = _UNIT.search(cell)
     unit = build.unit_in(stated[1] or stated[2]) if stated else None
     bare = _LINE.sub("", _UNIT.sub("", cell).strip("# "))
@@ -176,7 +179,13 @@ def _column(cell: str) -> _Column:
 
 def _kind(name: str) -> float | str | None:
     """The percentile or the statistic of a name, or neither."""
-    bare = name.lower().removeprefix("latency ").removesuffix(" latency").strip()
+    bare = (
+        name.lower()
+        .removeprefix("latency ")
+        .removesuffix(" latency")
+        .strip()
+        .removeprefix("total ")
+    )
     p = build.percentile_named(bare)
     if p is not None:
         return p if 0 < p < 100 else "max" if p == 100 else None
@@ -213,19 +222,24 @@ def read_table(source: Source, options: ReadOptions) -> Series:
         if not table.rows:
             continue
         jmeter = any(map(_LINE.search, table.heading))
+        cells_of = zip(*(cells for _, cells in table.rows), strict=True)
+        styles, _ = styles_of({str(k): cells for k, cells in enumerate(cells_of)})
         columns = [table.columns[k] for k in _percentiles(table.columns)]
         # Rows are named by columns of words, else by those of numbers that distinguish them.
         others = [k for k, column in enumerate(table.columns) if column.kind is None]
         shown = {k: [row[k] for _, row in table.rows] for k in others}
-        words = [k for k in others if not all(map(_NUMBER.fullmatch, shown[k]))]
+        words = [k for k in others if not all(map(_NUMBER.fullmatch, filter(None, shown[k])))]
         first = min(_percentiles(table.columns))
         unlike = [k for k in others if k < first and len(set(shown[k])) > 1]
-        labels = words or unlike or others[:1]
+        alone = [k for k in unlike if len(set(shown[k])) == len(table.rows)][:1]
+        labels = words or alone or unlike or others[:1]
         titles = [" ".join(cells[k] for k in labels) for _, cells in table.rows]
         per_row = [_UNIT.search(title) for title in titles]  # `Request latency (ms)`
         for (number, cells), title, said in zip(table.rows, titles, per_row, strict=True):
             if any(per_row) and not said:
                 continue  # of tokens or the like
+            cells = [with_point(cell, "comma") if styles.get(str(k)) == "comma" else cell
+                     for k, cell in enumerate(cells)]  # fmt: skip
             if said:
                 title = _UNIT.sub("", title).strip()
             for whose in dict.fromkeys(column.whose for column in columns):

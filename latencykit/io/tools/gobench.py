@@ -19,7 +19,7 @@ from latencykit.units import parse_duration
 
 _PACKAGE = re.compile(r"^pkg: (\S+)", re.MULTILINE)
 _CPU = re.compile(r"^cpu: (.+)$", re.MULTILINE)
-_RESULT = re.compile(r"^(Benchmark\S*+)[ \t]++(\d++)[ \t]++(.*\bns/op.*)$", re.MULTILINE)
+_RESULT = re.compile(r"^(Benchmark\S*+)[ \t]++(\d++)[ \t]++([-+\dN.].*\bns/op.*)$", re.MULTILINE)
 _METRIC = re.compile(r"(?:^|(?<=[ \t]))([\d.]+(?:[eE][+-]?\d+)?|[+-]?Inf|NaN)[ \t]+(\S+)")
 _PERCENTILE = re.compile(
     r"(?:([^\n]*)(?<![A-Za-z0-9]))?(p\d{1,9}(?:[._]\d{1,9})?)[-_]?(ns|us|µs|ms|s|sec)(?:/op)?"
