@@ -59,11 +59,8 @@ def load(source: Source, *, after_noise: bool = False) -> Any:
     begin = _BEGIN.search(text) if after_noise else None
     if after_noise and begin is None:
         raise source.corrupt(1, "it contains no JSON", "an object or a list", _WAY_OUT)
-    at = (
-        len(text) - len(text.lstrip())
-        if begin is None
-        else text.index(begin[0].strip()[0], begin.start())
-    )
+    start = _SOMETHING.search(text, begin.start() if begin else 0)
+    at = start.start() if start else 0
     try:
         value = parse(text, source, at)
     except CorruptInputError as error:
@@ -78,15 +75,19 @@ def load(source: Source, *, after_noise: bool = False) -> Any:
 _DECODER = json.JSONDecoder()
 
 
-def parse_next(text: str, source: Source, at: int) -> tuple[object, int]:
+def parse_next(text: str, source: Source, at: int, lines_before: int = 0) -> tuple[Any, int]:
     """Return the value that begins right at `at`, and its end: for consecutive objects."""
     source.json = True
     try:
         return _DECODER.raw_decode(text, at)
     except json.JSONDecodeError as error:
-        raise _corrupt_json(source, error, 0) from None
-    except (RecursionError, ValueError) as error:
-        raise source.corrupt(None, f"the JSON cannot be read ({error})", "", "") from None
+        raise _corrupt_json(source, error, lines_before) from None
+    except RecursionError:
+        raise source.corrupt(None, "the JSON is nested too deeply", "a tool's output", "") from None
+    except ValueError as error:  # a number of thousands of digits
+        raise source.corrupt(
+            None, f"the JSON contains a number that cannot be read ({error})", "", ""
+        ) from None
 
 
 def values(
@@ -124,22 +125,13 @@ def parse(
     text: str, source: Source, at: int = 0, *, first_line: int = 1, whole: bool = True
 ) -> Any:
     """Return the value that begins at `at`; with `whole`, nothing but blanks may follow it."""
-    source.json = True
     text = without_halves(text)
-    try:
-        return (
-            json.loads(text[at:] if at else text)
-            if whole
-            else json.JSONDecoder().raw_decode(text[at:].lstrip())[0]
-        )
-    except json.JSONDecodeError as error:
-        raise _corrupt_json(source, error, first_line + text.count("\n", 0, at) - 1) from None
-    except RecursionError:
-        raise source.corrupt(None, "the JSON is nested too deeply", "a tool's output", "") from None
-    except ValueError as error:  # a number of thousands of digits
-        raise source.corrupt(
-            None, f"the JSON contains a number that cannot be read ({error})", "", ""
-        ) from None
+    begin = _SOMETHING.search(text, at)
+    value, end = parse_next(text, source, begin.start() if begin else len(text), first_line - 1)
+    if whole and (more := _SOMETHING.search(text, end)) is not None:
+        extra = json.JSONDecodeError("Extra data", text, more.start())
+        raise _corrupt_json(source, extra, first_line - 1)
+    return value
 
 
 def without_halves(text: str) -> str:

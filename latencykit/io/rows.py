@@ -7,7 +7,6 @@ import csv
 import io
 import itertools
 import re
-import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
@@ -164,7 +163,7 @@ def table_chunks(
     layout = replace(layout, padded=layout.sep != " " and f"{layout.sep} " in source.head.text)
     parse = partial(_parsed, source=source, options=options, layout=layout)
     pieces = _pieces(source, layout, tail)
-    # catch_warnings is not thread-safe
+    # what is skipped is reported in order
     threads = 1 if options.lenient else min(_WORKERS, jobs(options.jobs))
     for table, size in in_order(pieces, parse, threads):
         if len(table):
@@ -332,33 +331,6 @@ def _arrow_cells(column: Any) -> Cells:
     return cells_of(column.to_pandas())
 
 
-def _csv(data: bytes, skip: int, layout: RowLayout, on_bad_lines: str = "error") -> pd.DataFrame:
-    import pandas as pd
-
-    blanks = layout.sep == " "
-    options: dict[str, Any] = {"on_bad_lines": on_bad_lines}
-    frame: pd.DataFrame = pd.read_csv(
-        io.BytesIO(data),
-        sep=r"\s+" if blanks else layout.sep,
-        names=list(layout.columns),
-        usecols=[*layout.numbers, *layout.words],
-        # "category" takes a piece of numbers or booleans for such, so that a word may lose its
-        # spelling
-        dtype={name: "category" if name in layout.loose else str for name in layout.words},
-        header=None,
-        index_col=False,
-        skiprows=skip,
-        comment=layout.comment,
-        keep_default_na=False,
-        na_values={name: ["", *layout.na] for name in layout.numbers},
-        skipinitialspace=layout.padded and not blanks,
-        encoding_errors="backslashreplace",
-        low_memory=False,
-        **options,
-    )
-    return frame.astype(dict.fromkeys(layout.words, "category"))
-
-
 def _parsed(
     piece: _Piece, source: Source, options: ReadOptions, layout: RowLayout
 ) -> tuple[Table, int]:
@@ -369,45 +341,36 @@ def _parsed(
     import pandas as pd
 
     data = _without_wide_rows(piece, source, options, layout)
+    blanks = layout.sep == " "
     try:
-        if options.lenient:
-            with warnings.catch_warnings(record=True) as caught:
-                warnings.simplefilter("always", pd.errors.ParserWarning)
-                frame = _csv(data, piece.skip, layout, "warn")
-            skipped = "\n".join(str(warning.message) for warning in caught)
-            for number, seen in re.findall(r"[Ll]ine (\d+): (.*)", skipped):
-                options.reject(source.corrupt(int(number) + piece.first - 1, seen.strip()))
-        else:
-            frame = _csv(data, piece.skip, layout)
+        frame = pd.read_csv(
+            io.BytesIO(data),
+            sep=r"\s+" if blanks else layout.sep,
+            names=list(layout.columns),
+            usecols=[*layout.numbers, *layout.words],
+            # "category" takes a piece of numbers or booleans for such, so that a word may lose its
+            # spelling
+            dtype={name: "category" if name in layout.loose else str for name in layout.words},
+            header=None,
+            index_col=False,
+            skiprows=piece.skip,
+            comment=layout.comment,
+            keep_default_na=False,
+            na_values={name: ["", *layout.na] for name in layout.numbers},
+            skipinitialspace=layout.padded and not blanks,
+            encoding_errors="backslashreplace",
+            low_memory=False,
+        )
     except pd.errors.EmptyDataError:
         return Table({}), 0
-    except pd.errors.ParserError as error:
-        raise _parser_error(source, str(error), piece.first) from None
-    except IndexError:  # of rows that are wider than all names, where columns are picked
-        seen = "rows of more fields than there are columns"
-        raise source.corrupt(piece.first, seen, f"{len(layout.columns)} fields") from None
-    except UnicodeDecodeError:
-        raise source.corrupt(
-            piece.first, "the text is not UTF-8", "UTF-8", "convert it with iconv"
-        ) from None
+    except (pd.errors.ParserError, IndexError) as error:
+        quote = re.search(r"inside string starting at row (\d+)", str(error))
+        seen = "a quote is opened and not closed"
+        seen = seen if quote else f"the table is corrupt ({printable(str(error), 80)})"
+        line = int(quote[1]) + piece.first if quote else None
+        raise source.corrupt(line, seen, "", "") from None
+    frame = frame.astype(dict.fromkeys(layout.words, "category"))
     return Table.of(_good_rows(frame, piece, source, options, layout)), len(frame)
-
-
-def _parser_error(source: Source, text: str, first: int) -> CorruptInputError:
-    """Pandas' error about a table that begins in line `first`, in our words."""
-    found = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", text)
-    if found:
-        line = int(found[2]) + first - 1
-        return source.corrupt(
-            line, f"a row of {found[3]} fields", f"{found[1]}", "--lenient skips the line"
-        )
-    found = re.search(r"inside string starting at row (\d+)", text)
-    seen = (
-        "a quote is opened and not closed"
-        if found
-        else f"the table is corrupt ({printable(text, 80)})"
-    )
-    return source.corrupt(int(found[1]) + first if found else None, seen, "", "")
 
 
 def _without_wide_rows(

@@ -191,54 +191,34 @@ def read_npy(source: Source, options: ReadOptions) -> dict[str, Data]:
             None, "this is not an array of numbers", "an array saved by numpy.save", ""
         )
     try:
-        file: Any = io.BytesIO(source.bytes()) if source.compressed else source.file
-        array = np.load(file, mmap_mode=None if source.compressed else "r", allow_pickle=False)
+        array = np.load(
+            io.BytesIO(source.bytes()) if source.compressed else source.file,
+            mmap_mode=None if source.compressed else "r",
+            allow_pickle=False,
+        )
+        if isinstance(array, np.memmap) and not (array.ndim and array.flags.c_contiguous):
+            array = np.load(io.BytesIO(source.bytes()), allow_pickle=False)
     except LatencyKitError:
         raise
     except _BROKEN as error:
         raise source.corrupt(
             None, f"this is not an array of numbers ({error})", "an array saved by numpy.save", ""
         ) from None
-    columns = _columns(array, source)
     if not isinstance(array, np.memmap):
-        return _of_arrays(columns, source, options)
+        return _of_arrays(_columns(array, source), source, options)
+    # Only its layout is taken from the map, which is not read: a file cut meanwhile would end the
+    # process (SIGBUS).
+    row = np.dtype((array.dtype, array.shape[1:]))
+
+    def columns(rows: slice) -> dict[str, AnyArray]:
+        begin, end, _ = rows.indices(len(array))
+        stream.seek(array.offset + begin * row.itemsize)
+        data = stream.read((end - begin) * row.itemsize)
+        return _columns(np.frombuffer(data, row, end - begin), source)
+
     with source.open() as stream:
-        mapped = {name: _OnDisk.of(column, array, stream) for name, column in columns.items()}
-        return _of_arrays(mapped, source, options)
-
-
-class _OnDisk:
-    """A column of a mapped array, whose rows are read when they are asked for.
-
-    Only their offsets are taken from the map, which is not read: a file cut meanwhile would end the
-    process (SIGBUS).
-    """
-
-    def __init__(self, column: AnyArray, offset: int, stream: IO[bytes]) -> None:
-        self._column, self._offset, self._stream = column, offset, stream
-
-    @classmethod
-    def of(cls, column: AnyArray, mapped: np.memmap[Any, Any], stream: IO[bytes]) -> object:
-        """Return the column so, or as it is where it had to be copied."""
-        if not np.may_share_memory(column, mapped):
-            return column
-        return cls(column, mapped.offset + column.ctypes.data - mapped.ctypes.data, stream)
-
-    def __len__(self) -> int:
-        return self._column.size
-
-    def __getitem__(self, rows: slice) -> AnyArray:
-        begin, end, _ = rows.indices(len(self))
-        (step,), dtype = self._column.strides, self._column.dtype
-        values, most = np.empty(end - begin, dtype), max(1, _PIECE // step)
-        for at in range(begin, end, most):
-            number = min(most, end - at)
-            self._stream.seek(self._offset + at * step)
-            data = self._stream.read((number - 1) * step + dtype.itemsize)
-            values[at - begin : at - begin + number] = np.ndarray(
-                (number,), dtype, data, 0, (step,)
-            )
-        return values
+        step = max(1, min(_ROWS, _PIECE // max(row.itemsize, 1)))
+        return _of_rows(columns, len(array) if row.itemsize else 0, source, options, step)
 
 
 def _columns(array: AnyArray, source: Source) -> dict[str, AnyArray]:
@@ -292,24 +272,40 @@ _UNEQUAL = {"m": ("generic", "Y", "M"), "M": ("generic",)}
 
 
 def _of_arrays(columns: Mapping[str, Any], source: Source, options: ReadOptions) -> dict[str, Data]:
-    for name, column in columns.items():
-        kind = column[:0].dtype
+    size = len(next(iter(columns.values())))
+    return _of_rows(
+        lambda rows: {name: column[rows] for name, column in columns.items()}, size, source, options
+    )
+
+
+def _of_rows(
+    columns: Callable[[slice], Mapping[str, AnyArray]],
+    size: int,
+    source: Source,
+    options: ReadOptions,
+    step: int = _ROWS,
+) -> dict[str, Data]:
+    """Series of a table of some rows, of which `columns` gives those of a slice, a step each."""
+    if not size:
+        raise source.corrupt(None, "the array is empty", "one value per request", "")
+    begin = columns(slice(min(_SAMPLE, step)))
+    for name, column in begin.items():
+        kind = column.dtype
         if kind.kind in "mM" and np.datetime_data(kind)[0] in _UNEQUAL[kind.kind]:
             seen = f"column {name!r} is {kind}, which has no length in seconds"
             raise source.corrupt(None, seen, "a unit of fixed length", "write timedelta64[ns]")
-    size = len(next(iter(columns.values())))
-    if not size:
-        raise source.corrupt(None, "the array is empty", "one value per request", "")
 
     def tables(plan: ColumnPlan) -> Iterator[Table]:
-        wanted = {name: columns[name] for name in (*plan.numbers, *plan.words)}
-        return (_rows_of(wanted, slice(at, at + _ROWS)) for at in range(0, size, _ROWS))
+        names = (*plan.numbers, *plan.words)
+        for at in range(0, size, step):
+            some = columns(slice(at, at + step))
+            yield _table_of({name: some[name] for name in names})
 
-    return _data_of(_rows_of(columns, slice(_SAMPLE)), tables, source, options)
+    return _data_of(_table_of(begin), tables, source, options)
 
 
-def _rows_of(columns: Mapping[str, Any], rows: slice) -> Table:
-    return Table({name: cells_of(_native(column[rows])) for name, column in columns.items()})
+def _table_of(columns: Mapping[str, AnyArray]) -> Table:
+    return Table({name: cells_of(_native(column)) for name, column in columns.items()})
 
 
 def _native(array: AnyArray) -> AnyArray:
