@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from latencykit._arrays import as_positions
-from latencykit._limits import Limits, in_force
+from latencykit._limits import in_force
 from latencykit._text import LONGEST_WORD, printable
 from latencykit._threads import in_order, jobs
 from latencykit._typing import AnyArray, Floats, Ints
@@ -49,7 +49,6 @@ from latencykit.errors import (
     RowError,
 )
 from latencykit.hdr.payload import (
-    Payload,
     Payloads,
     between,
     decode_rows,
@@ -207,10 +206,6 @@ class LineColumns(NamedTuple):
     offset: NDArray[np.int64]
     size: NDArray[np.int64]
 
-    def opened(self, chunk: bytes, limits: Limits) -> Payloads:
-        """The payloads of the chunk that these are the columns of; see `open_between`."""
-        return open_between(chunk, self.offset, self.offset + self.size, limits)
-
 
 def columns_of(chunk: bytes, code: Callable[[bytes], int]) -> LineColumns | None:
     """Return the columns of complete lines, tagged or not; None if one is not an ordinary interval.
@@ -317,10 +312,8 @@ CHUNK = 192 * 1024
 """Bytes of inflated payload decoded at once: the temporaries of such a block fit the cache."""
 _BESIDE = 16  # bytes that a payload costs beside its own
 
-SPAN = 124 * 1024
-"""Bytes that are read at once while it is not known yet whether a log is large."""
-AHEAD = 4 * SPAN
-"""The same of a large one."""
+AHEAD = 496 * 1024
+"""Bytes of lines that are read at once."""
 THREADS_FROM = 4 << 20
 """Bytes of payloads that threads pay for."""
 AT_ONCE = 8 << 20
@@ -328,7 +321,7 @@ AT_ONCE = 8 << 20
 TOGETHER = 1024
 """Rows that are opened together at most."""
 KEEP = 6 << 20
-"""A log keeps its intervals if they take less memory; others are decoded for every pass."""
+"""A log keeps its intervals if they take less memory; others are decoded when they are needed."""
 
 
 def blocks_of_payloads(
@@ -379,33 +372,22 @@ class HlogPart:
     ) -> None:
         self._source, self._reject, self._jobs = source, reject, jobs
         self._offset, self._size, self._line = intervals.offset, intervals.size, intervals.line
-        self._kept: MemoryPart | None = None
 
-    def keep(self, blocks: list[Block]) -> None:
-        """Hold on to the blocks of a small log."""
-        self._kept = MemoryPart(blocks)
-
-    @property
-    def in_memory(self) -> bool:
-        """Whether the intervals are at hand, decoded."""
-        return self._kept is not None
-
-    def refuse(self, row: int, reason: str) -> None:
+    def _raise(self, row: int, reason: str) -> None:
         """Raise the error for the line of a row."""
         raise self._reject(self._line[row], reason)
 
-    def blocks(self, rows: Ints) -> Iterator[Block]:
-        """Yield the blocks of the given rows."""
-        if self._kept is not None:
-            yield from self._kept.blocks(rows)
-            return
+    def blocks(
+        self, rows: Ints, refuse: Callable[[int, str], object] | None = None
+    ) -> Iterator[Block]:
+        """Yield the blocks of the given rows; `refuse` may let corrupt ones pass."""
         for span in self._spans(rows):
             while span.rows.size:
-                yield from self._opened(span)
+                yield from self._opened(span, refuse or self._raise)
 
     def threads(self, rows: Ints) -> int:
         """See `latencykit.core.blocks.Part`."""
-        if self._kept is not None or kernel.in_use() == "numpy":  # which lets one run at a time
+        if kernel.in_use() == "numpy":  # which lets one run at a time
             return 1
         sizes = np.frombuffer(self._size, np.int32)
         return jobs(self._jobs) if int(sizes[rows].sum()) > THREADS_FROM else 1
@@ -416,12 +398,12 @@ class HlogPart:
         """See `latencykit.core.blocks.Part`."""
 
         def opened(span: _Span) -> tuple[list[T], _Span]:
-            return work(list(self._opened(span))), span
+            return work(list(self._opened(span, self._raise))), span
 
         for results, span in in_order(self._spans(rows), opened, threads):
             yield from results
             while span.rows.size:  # what expands very much
-                yield from work(list(self._opened(span)))
+                yield from work(list(self._opened(span, self._raise)))
 
     def _spans(self, rows: Ints) -> Iterator[_Span]:
         """Read the payloads of some rows, neighbours together."""
@@ -438,21 +420,22 @@ class HlogPart:
                 yield _Span(rows[some], data, begins[some] - low, ends[some] - low)
                 first = some.stop
 
-    def _opened(self, span: _Span) -> Iterator[Block]:
+    def _opened(self, span: _Span, refuse: Callable[[int, str], object]) -> Iterator[Block]:
         """Yield blocks of the first rows of a span, as many as memory allows, and take them off."""
+        limits = replace(in_force(), block=min(in_force().block, AT_ONCE))
+        begins, ends, skipped = span.begins, span.ends, -1
         try:
-            limits = replace(in_force(), block=min(in_force().block, AT_ONCE))
-            payloads = open_between(span.data, span.begins, span.ends, limits)
+            payloads = open_between(span.data, begins, ends, limits)
         except RowError as bad:
-            self.refuse(int(span.rows[bad.row]), str(bad))
-            raise
+            refuse(int(span.rows[bad.row]), str(bad))
+            skipped = bad.row
+            payloads = open_between(span.data, begins[:skipped], ends[:skipped], limits)
         rows = span.rows[: len(payloads)]
-        if len(payloads) == span.rows.size:
+        taken = len(payloads) + (len(payloads) == skipped)
+        if taken == span.rows.size:
             span.data = b""
-        span.rows, span.begins, span.ends = (
-            column[len(payloads) :] for column in (span.rows, span.begins, span.ends)
-        )
-        yield from blocks_of_payloads(rows, payloads, self.refuse)
+        span.rows, span.begins, span.ends = span.rows[taken:], begins[taken:], ends[taken:]
+        yield from blocks_of_payloads(rows, payloads, refuse)
 
 
 # ------------------------------------------------------------
@@ -695,6 +678,9 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read a log; payloads are decoded at once if it is small, else when they are needed."""
     scan = _Scan(source, options)
     scan.run()
+    # Under --lenient all are, for what is corrupt has to be left out.
+    if options.lenient or sum(scan.found.size) <= KEEP // 2:
+        scan.decode()
     return {"": scan.log()}
 
 
@@ -725,8 +711,9 @@ class _Refused:
 
     def row(self, row: int, reason: str) -> None:
         """Leave an interval out, or raise."""
-        self.line(self._found.line[row], reason)
-        self.rows.add(row)
+        if row not in self.rows:
+            self.line(self._found.line[row], reason)
+            self.rows.add(row)
 
 
 class _Scan:
@@ -738,16 +725,10 @@ class _Scan:
         self.comments: list[str] = []
         self.notes: list[str] = []
         self.end_legend = self.headed = False
-        # Lines are decoded as they are read until there is too much to keep: a small log is read in
-        # one pass, and of a large one only the places are noted. Under --lenient all are, for what
-        # is corrupt has to be left out.
-        self.eager = True
         self.refused = _Refused(source, self.found, options)
         self.part = HlogPart(source, self.found, self.refused.error, options.jobs)
-        self.opened: list[tuple[int, Payload]] = []  # from lines that were parsed one by one
-        self.blocks: list[Block] = []
-        self.total: TotalsFold | None = TotalsFold()  # of these blocks
-        self.kept_bytes = 0
+        self.kept: MemoryPart | None = None
+        self.total: list[Counts] | None = None
         self.front = b""  # a line that was read after headers
         self.offset = self.number = 0  # bytes and lines that were gone through
         self.limits = in_force()
@@ -756,24 +737,28 @@ class _Scan:
 
     def run(self) -> None:
         """Go through all lines; remember the intervals."""
+        threads = jobs(self.options.jobs) if self.source.size > THREADS_FROM else 1
         with self.source.open() as stream:
-            for chunk, columns in self._chunks(stream):
+            pieces = self._pieces(stream)
+            for chunk, columns in in_order(pieces, lambda c: (c, self._columns(c)), threads):
                 if not self._intervals(chunk, columns):
                     self._lines(chunk)
-        self._flush()
 
-    def _chunks(self, stream: IO[bytes]) -> Iterator[tuple[bytes, LineColumns | None]]:
-        """Yield whole lines, and their columns if they are ordinary intervals of known tags."""
-        pieces = self._pieces(stream)
-        for chunk in pieces:
-            yield chunk, self._columns(chunk)
-            if not self.eager and self.source.size > THREADS_FROM:
-                break
-        else:
-            return
-        if (threads := jobs(self.options.jobs)) > 1:
-            yield from in_order(pieces, lambda chunk: (chunk, self._columns(chunk)), threads)
-        yield from ((chunk, self._columns(chunk)) for chunk in pieces)
+    def decode(self) -> None:
+        """Decode the intervals: sum them up, and keep them unless they take too much memory."""
+        total: TotalsFold | None = TotalsFold()
+        blocks, size = list[Block](), 0
+        for block in self.part.blocks(np.arange(len(self.found)), self.refused.row):
+            try:
+                if total is not None:
+                    total.add(block)
+            except InputTooLargeError:  # as a whole: a slice of the log may be fine
+                total = None
+            if size <= KEEP:
+                blocks.append(block.kept())
+                size += blocks[-1].nbytes
+        self.total = None if total is None else total.sums()
+        self.kept = MemoryPart(blocks) if size <= KEEP else None
 
     def _columns(
         self, chunk: bytes, code: Callable[[bytes], int] | None = None
@@ -788,14 +773,14 @@ class _Scan:
             if not chunk.endswith(b"\n"):
                 chunk += stream.readline(self.limits.line)
             elif chunk in _BLANK:  # there may be millions
-                chunk += stream.read(SPAN)
+                chunk += stream.read(AHEAD)
                 chunk += stream.readline(self.limits.line)
             yield chunk
 
     def _next(self, stream: IO[bytes]) -> bytes:
-        """Read on: headers, then as many intervals as are decoded together."""
+        """Read on: headers, then intervals."""
         if self.times.decided:
-            return stream.read(SPAN if self.eager else AHEAD)
+            return stream.read(AHEAD)
         line, self.front = self.front or stream.readline(self.limits.line), b""
         headers: list[bytes] = []
         while line[:1] in (b"#", b'"') and line.endswith(b"\n") and len(headers) < _FEW_LINES:
@@ -804,28 +789,18 @@ class _Scan:
         if headers:
             self.front = line
             return b"".join(headers)
-        return line if line[:1] in b'#"\r\n' else line + stream.read(SPAN)
+        return line if line[:1] in b'#"\r\n' else line + stream.read(AHEAD)
 
     def _intervals(self, chunk: bytes, columns: LineColumns | None) -> bool:
         """Take whole lines in, if all of them are ordinary intervals."""
-        begin = len(self.found)
         if columns is None and chunk.startswith(b"Tag="):  # there may be new tags
             columns = self._columns(chunk, self.tags.code)
-        if columns is None or begin + len(columns.size) > self.limits.intervals:
-            return False
-        try:
-            payloads = columns.opened(chunk, self.limits) if self.eager else None
-        except RowError:
-            return False
-        if payloads is not None and len(payloads) < columns.size.size:
+        if columns is None or len(self.found) + len(columns.size) > self.limits.intervals:
             return False
         self.times.absolute(float(columns.stamp[0]))
         self.found.extend(columns, self.times.base or 0.0, self.offset, self.number + 1)
         self.number += len(columns.size)
         self.offset += len(chunk)
-        if payloads is not None:
-            self._flush()
-            self._keep(np.arange(begin, len(self.found)), payloads)
         return True
 
     def _lines(self, chunk: bytes) -> None:
@@ -871,19 +846,15 @@ class _Scan:
                 self.times.header(text)
             else:
                 tag, stamp, column, payload = split_line(line.rstrip(b"\r\n"))
-                row = len(self.found)
-                opened = open_payload(payload, self.limits) if self.eager else None
-                if row >= self.limits.intervals:
+                if not ended:
+                    open_payload(payload, self.limits)
+                if len(self.found) >= self.limits.intervals:
                     raise self._beyond(
                         "intervals", f"more than {self.limits.intervals:,} intervals"
                     )
                 at = offset + line.index(payload, line.rindex(b","))
                 start, code = self.times.absolute(stamp), self.tags.code(tag)
                 self.found.add(start, column, at, len(payload), number, code)
-                if opened is not None:
-                    self.opened.append((row, opened))
-                    if len(self.opened) == TOGETHER or len(opened.body) > CHUNK:
-                        self._flush()
         except (LineError, PayloadError) as bad:
             expected = bad.expected if isinstance(bad, LineError) else ""
             if not ended or not text.strip(b"\0"):
@@ -893,32 +864,6 @@ class _Scan:
                 self.notes.append(Note(f"the last line is incomplete and was left out ({bad})"))
                 return
             self.refused.line(number, str(bad), expected)
-
-    def _flush(self) -> None:
-        """Keep the payloads of lines that were parsed one by one."""
-        if self.opened:
-            rows, payloads = zip(*self.opened, strict=True)
-            self.opened = []
-            self._keep(np.array(rows), Payloads.of(payloads))
-
-    def _keep(self, rows: Ints, payloads: Payloads) -> None:
-        """Check payloads, and keep them unless there is too much to keep."""
-        for block in blocks_of_payloads(rows, payloads, self.refused.row):
-            try:
-                if self.total is not None:
-                    self.total.add(block)
-            except InputTooLargeError:  # as a whole: a slice of the log may be fine
-                self.total = None
-            if self.kept_bytes > KEEP:
-                continue
-            self.blocks.append(block.kept())
-            self.kept_bytes += self.blocks[-1].nbytes
-            # What is kept grows as the file does: of a log that will be too large in the end no
-            # more is inflated twice.
-            if self.kept_bytes * max(1.0, 0.8 * self.source.size / max(self.offset, 1)) > KEEP:
-                self.kept_bytes, self.total = KEEP + 1, None
-                self.blocks.clear()
-                self.eager = self.options.lenient
 
     # ------------------------------------------------------------ the log
 
@@ -937,13 +882,11 @@ class _Scan:
                 "the second column contains end times (as HdrHistogram_c writes them); lengths "
                 "were taken from them"
             )
-        if self.kept_bytes <= KEEP:
-            self.part.keep(self.blocks)
         first = self.times.first_start if self.times.first_start is not None else self.times.start
         origin = 0.0 if first is None else first
         offsets = start - origin
         good = np.delete(np.arange(start.size), sorted(self.refused.rows))
-        if back := int((np.diff(offsets) < 0).sum()):
+        if back := int((np.diff(offsets[good]) < 0).sum()):
             self.notes.append(
                 f"{back} intervals begin before the one above them; they were sorted by time"
             )
@@ -960,14 +903,12 @@ class _Scan:
                 "intervals are known"
             )
         run, unit = self._run(epoch)
-        total = None if self.total is None else self.total.sums()
-        self.total = None  # the part of the log holds on to this
-        self.source.highest = highest_of(total or ())
+        self.source.highest = highest_of(self.total or ())
         return HistogramLog(
-            offsets[order], length[order], [self.part],
+            offsets[order], length[order], [self.kept or self.part],
             where=(np.zeros(order.size, np.int64), order),
             tag_code=np.array(self.found.tag, np.int64)[order], tag_names=self.tags.names,
-            unit=unit, run=run, total=total,
+            unit=unit, run=run, total=self.total,
         )  # fmt: skip
 
     def _run(self, epoch: float | None) -> tuple[Run, str]:
@@ -1054,13 +995,14 @@ def sum_of_small(
     try:
         with np.errstate(invalid="raise", over="raise"):
             scan.run()
+            scan.decode()
     except (LatencyKitError, ArithmeticError):
         return None
     begins = np.cumsum([0, *(len(log.lines) for log in logs[:-1])])
     first = np.searchsorted(scan.found.offset, begins)
     sizes = np.diff(first, append=len(scan.found))
     odd = scan.comments or scan.notes or len(scan.tags.codes) > 1 or sizes.min() < 1
-    counts = [] if odd or scan.total is None else scan.total.sums()
+    counts = [] if odd else scan.total or []
     if not 1 <= len(counts) <= _LAYOUTS:
         return None
     base, origin = (

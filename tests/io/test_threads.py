@@ -59,7 +59,7 @@ def write(path, seed, rows=150, tags=1, layouts=1, large=False):
 
 def make_small(patch):
     """Have threads decode even small logs, a few lines at a time."""
-    sizes = {"KEEP": 0, "THREADS_FROM": 0, "SPAN": 2_000, "AHEAD": 8_000}
+    sizes = {"KEEP": 0, "THREADS_FROM": 0, "AHEAD": 8_000}
     for name, size in sizes.items():
         patch.setattr(hlog, name, size)
 
