@@ -447,7 +447,8 @@ def _parsed(chosen: Format, source: Source, options: ReadOptions) -> dict[str, D
             raise source.corrupt(
                 None, seen, f"an intact output of {chosen.title}", _HINT
             ) from error
-        if source.json and isinstance(error, (AttributeError, LookupError, TypeError, ValueError)):
+        foreign = source.json or not chosen.sniff(source.head)  # of a format that the user named
+        if foreign and isinstance(error, (AttributeError, LookupError, TypeError, ValueError)):
             text = f"{type(error).__name__}: {printable(str(error), 80)}"
             raise source.corrupt(
                 None,

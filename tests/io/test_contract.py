@@ -313,7 +313,7 @@ def test_sniffing_never_raises_and_reading_fails_with_one_voice(content, tmp_pat
         read_source(Source(path), ReadOptions())
     for one in builtin_formats():
         outcome = attempt(read_source, Source(path), ReadOptions(), one.name)
-        assert not isinstance(outcome, str) or "\n" not in outcome
+        assert not isinstance(outcome, str) or not re.search(r"\n|bug in the reader", outcome)
 
 
 # ---------------------------------------------------------------- numbers

@@ -334,6 +334,7 @@ class FrameSource(Source):
         names = [str(name) for name in frame.columns]
         refuse_twice(names, self)
         self.frame = frame.set_axis(names, axis=1)
+        vars(self)["head"] = Head(self.shown, b"")
         if not len(frame):
             raise self.corrupt(None, "the frame has no rows", "one row per request", "")
 
@@ -353,7 +354,7 @@ def _read_frame(source: Source, options: ReadOptions) -> dict[str, Data]:
     return _data_of(source.rows(slice(_SAMPLE), source.frame.columns), tables, source, options)
 
 
-FRAME = Format("frame", "data frame", "samples", (), lambda _: Confidence.NO, _read_frame)
+FRAME = Format("frame", "data frame", "samples", (), lambda _: Confidence.CERTAIN, _read_frame)
 
 FORMATS = {
     "parquet-samples": (sniff_parquet, read_parquet),
