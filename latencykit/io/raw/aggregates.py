@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from latencykit._records import record
-from latencykit.core.columns import Cells, coded, matching
+from latencykit.core.columns import Cells, Words, coded, matching
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
 from latencykit.core.summary import Summary
@@ -23,7 +22,6 @@ from latencykit.io.raw.cells import (
     Kind,
     Sample,
     are_statistics,
-    emptied,
     kind_of,
     latency_columns,
     named,
@@ -227,13 +225,9 @@ def percentile_data(
             points[level], beside[level] = value, number
         else:
             stats[level] = value
-    ordered = sorted(points)
-    fallen = next((b for a, b in pairwise(ordered) if points[b] < points[a]), None)
-    if fallen is not None:
-        raise ValueError(f"the value of p{fallen:g} is below that of a lower percentile")
     # one number for all, or the number up to each percentile
     if count is None and "count" in columns and beside:
-        ascending = [beside[level] for level in ordered]
+        ascending = [beside[level] for level in sorted(points)]
         count = int(ascending[-1]) if ascending == sorted(ascending) else None
     if shape.own:  # of a summary, and no more than it
         stats |= {name: points.pop(p) for p, name in ((0.0, "min"), (100.0, "max")) if p in points}
@@ -244,9 +238,16 @@ def percentile_data(
 # ---------------------------------------------------------------- counts
 
 
-def is_open(text: str) -> bool:
-    """True for the upper end of a bucket that has none."""
+def _is_open(text: str) -> bool:
     return text.strip().lower() in _OPEN
+
+
+def bounded(cells: Cells) -> Cells:
+    """Return the ends of buckets without those that are infinite."""
+    rows = matching(cells, _is_open)
+    if isinstance(cells, Words):
+        return Words(np.where(rows, np.int32(-1), cells.codes), cells.names)
+    return np.where(rows, np.nan, cells)
 
 
 def _counting(name: ColumnName) -> Literal["sure", "maybe"] | None:
@@ -273,7 +274,7 @@ def _counts(
     sample: Sample, parts: Sequence[ColumnName], column: str | None, notes: list[str]
 ) -> Shape | None:
     def has_numbers(cells: Cells) -> bool:
-        return kind_of(emptied(cells, matching(cells, is_open))) in ("number", "span")
+        return kind_of(bounded(cells)) in ("number", "span")
 
     def are_counts(cells: Cells) -> bool:
         numbers = build.numbers_of(present(cells))
@@ -390,7 +391,7 @@ def _floats(cells: Cells) -> NDArray[np.float64]:
 def _edged(sample: Sample, bound: ColumnName, count: ColumnName, *, cumulative: bool) -> Shape:
     """Buckets of which one edge is stated."""
     edge, notes = _edge(bound), [_counts_note(count, "buckets")]
-    above = matching(sample[bound.column], is_open)
+    above = matching(sample[bound.column], _is_open)
     numbers = _floats(sample[count.column])
     if edge == "bin":
         edges = _floats(sample[bound.column])
@@ -420,38 +421,25 @@ def counted_data(
 ) -> Histogram:
     """Return the histogram of rows of counts."""
     value = columns["duration"].astype(np.float64)
-    count = np.rint(columns["count"]).astype(np.int64)
-    order = (
-        np.lexsort((columns["low"], value))
-        if "low" in columns
-        else np.argsort(value, kind="stable")
-    )
-    value, count = value[order], count[order]
+    low = columns.get("low", value).astype(np.float64)
+    order = np.lexsort((low, value))
+    value, low, count = value[order], low[order], np.rint(columns["count"]).astype(np.int64)[order]
     if shape.cumulative:
         count = np.diff(count, prepend=0)
         if (count < 0).any():
             raise fail("the cumulative counts fall towards higher values")
     if shape.edge == "value":
-        if not count.any():
-            raise fail("no request was counted")
         return build.data_from_values(value, run, count)  # type: ignore[return-value]
-    if shape.edge == "both":
-        low, high = columns["low"].astype(np.float64)[order], value
-    elif shape.edge == "upper":
-        value, count = build.added_up(value, count)
-        low, high = np.concatenate(([min(0.0, value[0])], value[:-1])), value
-    else:
-        value, count = build.added_up(value, count)
-        low, high = value, np.append(value[1:], np.inf)
-    if "low" in columns:
-        edges, count = build.added_up(np.stack([high, low], 1), count)
-        high, low = edges[:, 0], edges[:, 1]
+    edges, count = build.added_up(np.stack([value, low], 1), count)
+    high, low = edges[:, 0], edges[:, 1]
+    if shape.edge == "upper":
+        low = np.concatenate(([min(0.0, high[0])], high[:-1]))
+    elif shape.edge == "lower":
+        low, high = high, np.append(high[1:], np.inf)
     if (low > high).any():
         raise fail("a bucket's lower edge lies above its upper one")
     above = ~np.isfinite(high)
     beyond, bound = int(count[above].sum()), float(low[above].min()) if above.any() else np.inf
-    if not (count[~above] > 0).any() and not beyond:
-        raise fail("no request was counted")
     return Histogram.from_buckets(
         low[~above], high[~above], count[~above], build.base_unit(run.unit), run=run,
         censored=beyond, censored_at=bound if beyond else np.inf,

@@ -22,8 +22,8 @@ from latencykit.core.histogram import Histogram, merge_histograms
 from latencykit.core.run import Corrected, Loop, Note, Run
 from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.io.build import EMPTY, FINE, base_unit, data_from_values, further_cells, unit_in
-from latencykit.io.raw.aggregates import counted_data, is_open, level_of, percentile_data
-from latencykit.io.raw.cells import Times, emptied, times_of
+from latencykit.io.raw.aggregates import bounded, counted_data, level_of, percentile_data
+from latencykit.io.raw.cells import Times, times_of
 from latencykit.io.raw.columns import ColumnPlan
 from latencykit.io.raw.outcomes import combined, outcome_of
 from latencykit.io.rows import Table
@@ -39,8 +39,7 @@ _MOST_TAGS = 200
 _GUARD = re.compile(r"(^|;)'(?=[=+\-@＝＋－＠])")  # as `guarded` writes cells
 _MOST_EDGES = 1_000_000
 _FACTS = ("failed", "timeouts", "dropped", "unfinished")
-# names that no role has
-_PLACE, _LEVEL, _TEXT, _FURTHER = "\0place", "\0level", "\0text", "\0further"
+_FURTHER = "\0further"  # a name that no role has
 
 
 @dataclass
@@ -76,6 +75,7 @@ class _Rows:
         self.lost: Counter[int] = Counter()  # outcome → requests without a latency
         self.strange: dict[str, None] = {}
         self.tags, self.series, self.connections = _Words(), _Words(), _Words()
+        self.levels, self.texts = _Words(), _Words()  # of percentiles, and their values as written
         self.stated: dict[tuple[str, str], set[str]] = {}  # series, fact → what rows say
 
     def columns(self, frame: Table) -> Columns:
@@ -131,8 +131,9 @@ class _Rows:
         if plan.further:
             further: Any = {name: select(frame[name], keep) for name in plan.further}
             columns[_FURTHER] = further
-        if plan.shape is not None:
-            columns[_PLACE] = np.arange(len(frame))[keep]
+        if plan.shape is not None and plan.shape.level is not None:
+            columns["level"] = self.levels.codes(frame[plan.shape.level])[keep]
+            columns["text"] = self.texts.codes(frame[plan.duration])[keep]
         self.tally["rows"] += len(columns["duration"])
         return columns
 
@@ -182,20 +183,15 @@ class _Rows:
             bare = times_of(cells, plan.kind, "none")
             ns = np.round(bare.ns * np.nan_to_num(factors), 3)
             return Times(ns, bare.missing, bare.corrupt | (np.isnan(factors) & ~bare.missing))
+        if plan.shape is not None and plan.shape.edge in ("upper", "both"):
+            durations = times_of(bounded(cells), plan.kind, plan.unit)
+            ends = np.where(durations.missing, np.inf, durations.ns)
+            return Times(ends, np.zeros(len(frame), np.bool_), durations.corrupt)
+        durations = times_of(cells, plan.kind, plan.unit)
         if plan.shape is not None and plan.shape.level is not None:
-            counts = matching(frame[plan.shape.level], lambda text: level_of(text) == "count")
-            durations = times_of(emptied(cells, counts), plan.kind, plan.unit)
-            return durations._replace(missing=durations.missing & ~counts)
-        if plan.shape is None or plan.shape.edge == "value":
-            return times_of(cells, plan.kind, plan.unit)
-        beyond = matching(cells, is_open)
-        durations = times_of(emptied(cells, beyond), plan.kind, plan.unit)
-        beyond_rows = beyond | (durations.missing & (plan.shape.edge == "both"))
-        return Times(
-            np.where(beyond_rows, np.inf, durations.ns),
-            durations.missing & ~beyond_rows,
-            durations.corrupt,
-        )
+            times = ~matching(frame[plan.shape.level], lambda text: level_of(text) == "count")
+            durations = Times(durations.ns, durations.missing & times, durations.corrupt & times)
+        return durations
 
     def notes(self) -> list[str]:
         """Return one sentence per kind of row that was left out."""
@@ -293,15 +289,7 @@ def _aggregated(frames: Iterable[Table], rows: _Rows, notes: list[str]) -> dict[
     """Tables of counts and of percentiles: one series per operation that a column names."""
     plan, shape = rows.plan, rows.plan.shape
     assert shape is not None
-    kept: list[Columns] = []
-    for frame in frames:
-        columns = {_LEVEL: shape.level, _TEXT: plan.duration} if shape.level is not None else {}
-        part = rows.columns(frame)
-        used = part.pop(_PLACE)
-        for name, column in columns.items():
-            codes, words = coded(frame[column])
-            part[name] = np.array([*words, "nan"], object)[codes[used]]
-        kept.append(part)
+    kept = [rows.columns(frame) for frame in frames]
     if not kept or not rows.tally["rows"]:
         raise rows.no_latencies()
     table = {name: np.concatenate([part[name] for part in kept]) for name in kept[0]}
@@ -327,9 +315,9 @@ def _aggregate(columns: Columns, rows: _Rows, run: Run, label: str) -> Data:
     outcome = columns.pop("outcome", None)
     if shape.kind == "percentiles":
         try:
-            return percentile_data(
-                columns, columns[_LEVEL].tolist(), columns[_TEXT].tolist(), shape, run
-            )
+            levels = [rows.levels.names[code] for code in columns["level"].tolist()]
+            texts = [rows.texts.names[code] for code in columns["text"].tolist()]
+            return percentile_data(columns, levels, texts, shape, run)
         except ValueError as error:
             raise fail(str(error)) from None
     if outcome is not None:

@@ -318,13 +318,6 @@ def present(cells: Cells) -> list[str]:
     return [words[code] for code in codes.tolist() if code >= 0 and words[code] not in EMPTY]
 
 
-def emptied(cells: Cells, rows: Flags) -> Cells:
-    """Return the cells without those of some rows."""
-    if isinstance(cells, Words):
-        return Words(np.where(rows, np.int32(-1), cells.codes), cells.names)
-    return np.where(rows, np.nan, cells)
-
-
 def kind_of(cells: Cells) -> Kind:
     """Return what a column's cells are, judged by the first of them."""
     if not isinstance(cells, Words):

@@ -11,18 +11,17 @@ from latencykit._limits import in_force
 from latencykit._records import record
 from latencykit._text import printable
 from latencykit._typing import Floats
-from latencykit.core.columns import Cells, coded, matching
+from latencykit.core.columns import Cells, coded
 from latencykit.core.run import PROVENANCE, UnitFrom
 from latencykit.core.samples import OUTCOMES
 from latencykit.errors import InvalidArgumentError
 from latencykit.io.build import unit_in, word_set
-from latencykit.io.raw.aggregates import Shape, is_open, shape_of
+from latencykit.io.raw.aggregates import Shape, bounded, shape_of
 from latencykit.io.raw.cells import (
     ColumnName,
     Kind,
     Sample,
     are_statistics,
-    emptied,
     kind_of,
     latency_columns,
     named,
@@ -151,7 +150,7 @@ def plan_of(
     cells = sample[chosen.column]
     if shape is not None:
         notes += shape.notes
-        cells = emptied(cells, matching(cells, is_open))
+        cells = bounded(cells)
     kind = kind_of(cells)
     if not bounds and not _may_be_latencies(cells):
         first = printable(present(cells)[0], 30)
