@@ -167,8 +167,15 @@ def distinct(name: str, taken: Container[str]) -> str:
     """Return `name`, numbered where it is taken: "sleep 1", "sleep 1 (2)"."""
     if name not in taken:
         return name
-    free = bisect_left(range(2, 1 << 40), 1, key=lambda n: f"{name} ({n})" not in taken)
-    return f"{name} ({free + 2})"  # they are given in order: searched, not counted through
+    most = 2
+    while f"{name} ({most})" in taken:
+        most *= 2
+    numbers = range(
+        max(most // 2, 2), most + 1
+    )  # they are given in order: searched, not counted through
+    return (
+        f"{name} ({numbers[bisect_left(numbers, 1, key=lambda n: f'{name} ({n})' not in taken)]})"
+    )
 
 
 def data_from_points(

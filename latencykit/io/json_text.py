@@ -206,14 +206,8 @@ def numbered(
                 if notes is not None:
                     notes.append(CUT_LINE)
             else:
-                options.reject(
-                    source.corrupt(
-                        number,
-                        f"this is not JSON: {printable(line)!r}: {error.seen}",
-                        "",
-                        "--lenient skips the line",
-                    )
-                )
+                seen = f"this is not JSON: {printable(line)!r}: {error.seen}"
+                options.refuse(source, number, seen, "")
             continue
         yield number, value
 

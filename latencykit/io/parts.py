@@ -22,7 +22,7 @@ from latencykit.core.histogram_log import HistogramLog, blocks_of, interval_tags
 from latencykit.core.run import Measure, Run, reporting, shown_parts
 from latencykit.errors import InvalidArgumentError, LatencyKitError, require, require_path
 from latencykit.io.files import source_of
-from latencykit.io.reading import Selection, listed, select, series_in, unique_names
+from latencykit.io.reading import Selection, listed, select, unique_names
 from latencykit.io.source import Data
 from latencykit.units import format_duration
 
@@ -215,7 +215,11 @@ def read_all(
     urls = list(map(str, given))
     results: Iterable[Iterable[tuple[str, Data]]]
     if executor is None:
-        results = (series_in(url, selection) for url in urls)
+        sources = map(source_of, urls)
+        results = (
+            [(tag or name, data) for name, tag, data in select(source, selection)]
+            for source in sources
+        )
     else:
         ask = functools.partial(carried, most=TRAVELS)
         read = functools.partial(read_part, selection=selection, ask=ask)

@@ -535,12 +535,6 @@ def select(source: Source, selection: Selection) -> list[tuple[str, str, Data]]:
     return entries
 
 
-def series_in(url: str, selection: Selection) -> list[tuple[str, Data]]:
-    """Return name and data of every series of a file that is selected, and of every tag."""
-    chosen = select(source_of(url), selection)
-    return [(tag or name, data) for name, tag, data in chosen]
-
-
 def _total_of(series: dict[str, Data]) -> str | None:
     """The only series, or the one that sums up the others."""
     names = [name for name, data in series.items() if data.run.aggregate] or list(series)

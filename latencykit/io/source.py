@@ -74,11 +74,7 @@ def refuse_rows(
     """Raise for the first corrupt row; under ``lenient`` count all and report the first few."""
     reported = rows[: _FIRST - options.tally.reported] if options.lenient else rows[:1]
     for line, text in locate(reported) if len(reported) else ():
-        options.reject(
-            source.corrupt(
-                line, f"{seen}: {printable(text)!r}", expected, "--lenient skips the line"
-            )
-        )
+        options.refuse(source, line, f"{seen}: {printable(text)!r}", expected)
     if len(rows) > len(reported):
         options.reject(source.corrupt(None, seen, expected), len(rows) - len(reported))
 

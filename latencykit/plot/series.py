@@ -52,11 +52,9 @@ StallRows: TypeAlias = "pd.DataFrame | Iterable[tuple[float, float, float | None
 def read_paths(data: Any) -> Any:
     """Return the same with the series of a file in the place of its path."""
     if isinstance(data, str | os.PathLike):
-        from latencykit.io.reading import Selection, series_in, unique_names
+        from latencykit.io.parts import read_all
 
-        path = str(data)
-        found = series_in(path, Selection(anywhere=True))
-        series = unique_names([(path, name, part) for name, part in found])
+        series = read_all(data)
         return next(iter(series.values())) if len(series) == 1 else series
     if not hasattr(data, "run") and (hasattr(data, "iloc") or hasattr(data, "to_pandas")):
         from latencykit.io.reading import read
