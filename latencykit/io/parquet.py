@@ -18,7 +18,7 @@ unit       string   ``ns``, ``us``, ``ms``, ``s`` or ``none``
 
 The metadata key ``latencykit`` holds, as JSON, what does not fit a table: runs, layouts, the times
 of all intervals (an empty one has no rows), and the statistics that a source reported. A row group
-holds complete intervals of one layout, so a log is read back a row group at a time.
+holds complete intervals of one layout, so a log is written and read back a row group at a time.
 
 Counts of buckets add up, percentiles do not. So merging is ``sum(count)`` by bucket, and a
 percentile is the ``high`` of the first bucket at which the running sum reaches its share of all
@@ -53,9 +53,8 @@ from typing import Any
 
 import numpy as np
 
-from latencykit._records import record
 from latencykit._typing import AnyArray, Floats, Ints
-from latencykit.core.blocks import Block
+from latencykit.core.blocks import Block, MemoryPart
 from latencykit.core.buckets import Buckets
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog, blocks_of, interval_tags, mapped_through
@@ -197,7 +196,7 @@ def sniff(head: Head) -> Confidence:
 
 
 def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
-    """Read histograms back, and logs whose row groups are read when they are asked for."""
+    """Read histograms and logs back, a row group at a time: each is a block of one series."""
     with _opened(source) as file:
         metadata = file.metadata.metadata or {}
         record = (file.schema_arrow.metadata or {}).get(_KEY) or metadata.get(_KEY)
@@ -208,41 +207,48 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG0
             seen = "this Parquet file was not written by latencykit"
             raise source.corrupt(None, seen, "its metadata", "convert the original")
         facts = json.loads(record)
-        groups: dict[str, list[tuple[int, int, int]]] = {}
+        names = ["row", "layout", "index", "count"]
+        source.afford(8 * len(names) * file.metadata.num_rows, "a table of its rows")
+        place = file.schema_arrow.get_field_index("series")
+        blocks: dict[str, list[Block]] = {name: [] for name in facts["series"]}
         for number in range(file.metadata.num_row_groups):
-            group = file.metadata.row_group(number)
-            columns = [group.column(k) for k in range(group.num_columns)]
-            statistics = {column.path_in_schema: column.statistics for column in columns}
-            if group.num_rows:
-                row = statistics["row"]
-                place = (number, int(row.min), int(row.max))
-                groups.setdefault(statistics["series"].min, []).append(place)
+            table = file.read_row_group(number, columns=names)
+            if not table.num_rows:
+                continue
+            name = file.metadata.row_group(number).column(place).statistics.min
+            row, layout, index, counts = (table[key].to_numpy() for key in names)
+            step = np.diff(row)
+            in_order = ((step > 0) | ((step == 0) & (np.diff(index) > 0))).all()
+            order = np.arange(row.size) if in_order else np.lexsort((index, row))
+            rows, begins = np.unique(row[order], return_index=True)
+            record = {
+                "buckets": facts["layouts"][int(layout[0])],
+                "rows": rows,
+                "indptr": np.append(begins, order.size),
+                "index": index[order],
+                "counts": counts[order],
+            }
+            intervals = len(facts["series"][name].get("start", [0]))
+            blocks[name].append(json_native.block_of(record, intervals).kept())
         return {
-            name: _rebuilt(frame, facts["layouts"], groups.get(name, []), source)
+            name: _rebuilt(frame, facts["layouts"], blocks[name])
             for name, frame in facts["series"].items()
         }
 
 
 def _rebuilt(
-    frame: dict[str, Any],
-    layouts: list[dict[str, object]],
-    groups: list[tuple[int, int, int]],
-    source: Source,
+    frame: dict[str, Any], layouts: list[dict[str, object]], blocks: Sequence[Block]
 ) -> Data:
-    part = _ParquetPart(source, groups, layouts, len(frame.get("start", [0])))
-    if frame["rung"] == "histogram":
-        block = next(part.blocks(np.zeros(1, np.int64)), None)
-        if block is not None:
-            layout = json_native.layout_of(block.buckets)
-            index, counts = block.index, block.counts
-        else:
-            layout = layouts[0] if layouts else {"digits": 3, "lowest": 1, "scale": 1.0}
-            index = counts = np.zeros(0, np.int64)
-        record = {"buckets": layout, "index": index, "counts": counts}
-        return json_native.data_of(frame | record)
-    log = json_native.data_of(frame | {"blocks": []})
-    assert isinstance(log, HistogramLog)
-    return mapped_through(log, lambda _: part)
+    if frame["rung"] != "histogram":
+        log = json_native.data_of(frame | {"blocks": []})
+        assert isinstance(log, HistogramLog)
+        return mapped_through(log, lambda _: MemoryPart(blocks))
+    empty = layouts[0] if layouts else {"digits": 3, "lowest": 1, "scale": 1.0}
+    content: dict[str, object] = {"buckets": empty, "index": [], "counts": []}
+    if blocks:
+        layout = json_native.layout_of(blocks[0].buckets)
+        content = {"buckets": layout, "index": blocks[0].index, "counts": blocks[0].counts}
+    return json_native.data_of(frame | content)
 
 
 @contextlib.contextmanager
@@ -257,42 +263,6 @@ def _opened(source: Source) -> Iterator[Any]:
     except (pa.ArrowException, OSError, KeyError, TypeError, ValueError, IndexError) as error:
         seen = f"the Parquet file is corrupt ({type(error).__name__})"
         raise source.corrupt(None, seen, "", "convert the original again") from None
-
-
-@record(eq=False)
-class _ParquetPart:
-    """The intervals of one series; a row group is one block."""
-
-    source: Source
-    groups: list[tuple[int, int, int]]  # its number, and its first and last row
-    layouts: list[dict[str, object]]
-    intervals: int
-
-    def blocks(self, rows: Ints) -> Iterator[Block]:
-        """Yield the blocks of the given rows."""
-        with _opened(self.source) as file:
-            for number, first, last in self.groups:
-                low, high = np.searchsorted(rows, [first, last + 1])
-                if low == high:
-                    continue
-                table = file.read_row_group(number, columns=["row", "layout", "index", "count"])
-                row, layout, index, counts = (
-                    table[key].to_numpy().astype(np.int64, copy=False)
-                    for key in ("row", "layout", "index", "count")
-                )
-                order = np.lexsort((index, row))
-                unique, begins = np.unique(row[order], return_index=True)
-                record = {
-                    "buckets": self.layouts[int(layout[0])],
-                    "rows": unique,
-                    "indptr": np.append(begins, order.size),
-                    "index": index[order],
-                    "counts": counts[order],
-                }
-                block = json_native.block_of(record, self.intervals)
-                chosen = np.flatnonzero(np.isin(unique, rows[low:high], assume_unique=True))
-                if chosen.size:
-                    yield block if chosen.size == unique.size else block.take(chosen)
 
 
 FORMATS = {
