@@ -53,9 +53,8 @@ from typing import Any
 
 import numpy as np
 
-from latencykit._typing import AnyArray, Floats, Ints
+from latencykit._typing import AnyArray, Floats
 from latencykit.core.blocks import Block, MemoryPart
-from latencykit.core.buckets import Buckets
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog, blocks_of, interval_tags, mapped_through
 from latencykit.errors import InvalidArgumentError, LatencyKitError, MissingPackageError
@@ -63,7 +62,7 @@ from latencykit.io import native_json as json_native
 from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 
 _KEY = b"latencykit"
-_GROUP = 1 << 20  # buckets per row group
+_GROUP = 1 << 20  # buckets per row group, at most
 _LARGEST_FOOTER = 64 << 20
 _SCHEMA = {
     "series": "string", "row": "int64", "start": "double", "length": "double", "tag": "string",
@@ -158,24 +157,11 @@ def _groups(data: HistogramLog | Histogram) -> Iterator[tuple[Any, ...]]:
     if isinstance(data, Histogram):
         yield data.buckets, np.zeros(data.index.size, np.int64), data.index, data.counts
         return
-    parts: list[tuple[Ints, Ints, Ints]] = []
-    size = 0
-    layout: Buckets | None = None
     for block in blocks_of(data):
-        if parts and (block.buckets != layout or size + block.index.size > _GROUP):
-            yield layout, *map(np.concatenate, zip(*parts, strict=True))
-            parts, size = [], 0
-        layout = block.buckets
         cuts = np.flatnonzero(np.diff(block.indptr[:-1] // _GROUP)) + 1
-        if not cuts.size:
-            parts.append((block.rows[block.entry_rows], block.index, block.counts))
-            size += block.index.size
-            continue
-        for rows in np.split(np.arange(block.rows.size), cuts):  # a block larger than a row group
+        for rows in np.split(np.arange(block.rows.size), cuts):
             piece = block.take(rows)
-            yield layout, piece.rows[piece.entry_rows], piece.index, piece.counts
-    if parts:
-        yield layout, *map(np.concatenate, zip(*parts, strict=True))
+            yield piece.buckets, piece.rows[piece.entry_rows], piece.index, piece.counts
 
 
 def sniff(head: Head) -> Confidence:
