@@ -494,18 +494,12 @@ def iso_nanoseconds(texts: Sequence[str]) -> NDArray[np.int64]:
     """Return nanoseconds since the epoch, int64 of the same length; what names no zone is UTC."""
     import pandas as pd
 
-    try:
-        when = as_nanoseconds(
-            pd.to_datetime(
-                pd.Series(list(map(str, texts)), dtype=object), utc=True, format="ISO8601"
-            )
-        )
-    except (ValueError, OverflowError, TypeError) as error:
-        raise InvalidArgumentError(
-            f"a timestamp is not a date ({printable(str(error), 60)})"
-        ) from error
-    if np.isnat(when).any():
-        raise InvalidArgumentError("a timestamp is missing, or lies beyond the years 1678 to 2261")
+    text = pd.Series(list(map(str, texts)), dtype=object)
+    when = as_nanoseconds(pd.to_datetime(text, utc=True, format="ISO8601", errors="coerce"))
+    if (missing := np.isnat(when)).any():
+        shown = printable(text[int(missing.argmax())], 40)
+        seen = f"{shown!r} is not a date between the years 1678 and 2261"
+        raise InvalidArgumentError(seen)
     return np.asarray(when.astype(np.int64))
 
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from latencykit._text import printable
 from latencykit._typing import AnyArray, Floats
-from latencykit.core.columns import Words
+from latencykit.core.columns import Words, word_of
 from latencykit.core.events import Clock, Events
 from latencykit.core.histogram_log import HistogramLog, interval_series
 from latencykit.errors import (
@@ -514,11 +514,7 @@ def _table(source: Source) -> Events:
     if text.lstrip()[:1] in ("{", "["):
         records, _ = _objects(source)
         header = list(dict.fromkeys(name for record in records for name in record))
-        values = ([record.get(name, "") for name in header] for record in records)
-        rows = [
-            ["" if v is None else v if isinstance(v, str) else json.dumps(v) for v in row]
-            for row in values
-        ]
+        rows = [[word_of(record.get(name)) or "" for name in header] for record in records]
         numbers = list(range(1, len(rows) + 1))
     else:
         header, rows, numbers = _delimited(text)

@@ -35,6 +35,8 @@ from latencykit.io.text_reports import plain
 from latencykit.units import NANOSECONDS
 
 _Key = str | float  # of a statistic: its name, or a percentile
+# a value as printed: name, value, unit, how it is spelled (a word or ``p``), and what follows it
+_Statistic = tuple[_Key, float, str, str, str]
 
 _UNIT = "nanoseconds|microseconds|milliseconds|seconds|msecs|usec|msec|secs|sec|ns|us|µs|μs|ms|s"
 _VALUE = (
@@ -117,16 +119,6 @@ class _Fact(NamedTuple):
     number: int
 
 
-class _Statistic(NamedTuple):
-    """A value as printed; `spelling` is a word or ``p``, and `further` what follows it."""
-
-    name: _Key
-    value: float
-    unit: str
-    spelling: str
-    further: str
-
-
 @dataclass
 class _Group:
     """The statistics of one series: name → value and unit; and the requests that it is of."""
@@ -187,7 +179,7 @@ def _statistics(line: str, context: str) -> tuple[str, list[_Statistic]] | None:
         return None
     unit = _LABEL_UNIT.search(label) or _LABEL_UNIT.search(re.split(r"\s\d", context)[0])
     default = (unit["hint"] or unit["words"]) if unit else ""
-    stats = []
+    stats: list[_Statistic] = []
     for match in matches:
         word = (match["word"] or "").lower()
         name = _ENDS.get(word) or STATISTIC_WORDS.get(word)
@@ -196,7 +188,7 @@ def _statistics(line: str, context: str) -> tuple[str, list[_Statistic]] | None:
         value = float(match["value"].replace(",", "")) + 60 * int(match["minutes"] or 0)
         own = unit_in(match["unit"] or match["hint"] or default) or ""
         further = match["further"].strip(" _-").lower()
-        stats.append(_Statistic(name or 0.0, value, own, word or "p", further))
+        stats.append((name or 0.0, value, own, word or "p", further))
     bare = (word.strip("._-/:") for word in words)
     return " ".join(word for word in bare if not _LOG_LEVEL.fullmatch(word)), stats
 

@@ -300,15 +300,28 @@ def _lines_of(source: Source, rows: Sequence[int]) -> list[tuple[int | None, str
 
 
 def read_document(source: Source, options: ReadOptions) -> dict[str, Data]:
-    """Read a list, or an object of lists."""
-    value = json_text.load(source)
-    entries = value if isinstance(value, list) else _columns_or_records(value, options)
-    if not len(entries):
+    """Read a list of objects or of numbers, or an object of lists."""
+    records, lists = _lists_in(json_text.load(source))
+    if not any(lists.values()):
         raise source.corrupt(1, "it contains no list", "a list of objects or of numbers", "")
-    plan = plan_of(_table_of(entries[:_SAMPLE], None, source, options).columns, options, source)
-    bare = isinstance(entries, list) and not isinstance(entries[0], dict)
-    columns = None if bare else (*plan.numbers, *plan.words)
-    table = _table_of(entries, columns, source, options)
+    if records is not None:
+        strange = next((k for k, entry in enumerate(records) if not isinstance(entry, dict)), None)
+        if strange is not None:
+            shown = printable(repr(records[strange]), 30)
+            seen = f"entry {strange + 1} is not an object: {shown}"
+            raise source.corrupt(None, seen, "an object", "")
+        sample = _sample_of(records[:_SAMPLE], options)
+    else:
+        named = latency_columns(lists)[0]
+        size = len(lists[named[0].column]) if named else max(map(len, lists.values()))
+        names = looked_at((name for name, column in lists.items() if len(column) == size), options)
+        sample = Table({name: cells_of(lists[name][:_SAMPLE]) for name in names})
+    plan = plan_of(sample.columns, options, source)
+    wanted = (*plan.numbers, *plan.words)
+    if records is not None:
+        table = _table_of_objects(records, wanted, source)
+    else:
+        table = Table({name: cells_of(lists[name]) for name in wanted})
 
     def locate(rows: Sequence[int]) -> list[tuple[int | None, str]]:
         return [(None, f"entry {row + 1}") for row in rows]
@@ -316,42 +329,18 @@ def read_document(source: Source, options: ReadOptions) -> dict[str, Data]:
     return gathered([table], plan, options, source, locate, [])
 
 
-def _columns_or_records(value: object, options: ReadOptions) -> Any:
-    """The list of records in an object, or a table of its columns; empty if there is neither."""
-    import pandas as pd
-
+def _lists_in(value: object) -> tuple[list[Any] | None, dict[str, list[Any]]]:
+    """The list of records in a document, if there is one, and all lists by name."""
+    if isinstance(value, list):
+        return (value if value and isinstance(value[0], dict) else None), {"1": value}
     items = value.items() if isinstance(value, dict) else ()
     lists = {name: column for name, column in items if isinstance(column, list)}
-    records = next(
-        (column for column in lists.values() if column and _has_latency(column[0])), None
-    )
-    named = latency_columns(lists)[0]
-    if records is None and not named:
-        inside = (_columns_or_records(item, options) for _, item in items if isinstance(item, dict))
-        records = next((found for found in inside if len(found)), None)
-    if records is not None or not lists:
-        return () if records is None else records
-    size = len(lists[named[0].column]) if named else max(len(column) for column in lists.values())
-    names = looked_at((name for name, column in lists.items() if len(column) == size), options)
-    return pd.DataFrame({name: lists[name] for name in names})
-
-
-def _table_of(
-    entries: Any, columns: Sequence[str] | None, source: Source, options: ReadOptions
-) -> Table:
-    """A table of some entries of a list: of numbers, or of objects with all or some columns."""
-    if not isinstance(entries, list):
-        return Table.of(entries)
-    if columns is None and not isinstance(entries[0], dict):
-        return Table({"1": cells_of(entries)})
-    strange = next((k for k, entry in enumerate(entries) if not isinstance(entry, dict)), None)
-    if strange is not None:
-        shown = printable(repr(entries[strange]), 30)
-        seen = f"entry {strange + 1} is not an object: {shown}"
-        raise source.corrupt(None, seen, "an object", "")
-    if columns is None:
-        return _sample_of(entries, options)
-    return _table_of_objects(entries, columns, source)
+    some = (column for column in lists.values() if column and _has_latency(column[0]))
+    records = next(some, None)
+    if records is None and not latency_columns(lists)[0]:
+        inside = (_lists_in(item) for _, item in items if isinstance(item, dict))
+        return next((found for found in inside if any(found[1].values())), (None, lists))
+    return records, lists
 
 
 FORMATS = {
