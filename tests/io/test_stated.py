@@ -16,9 +16,10 @@ from latencykit.errors import InvalidArgumentError
 from latencykit.io.build import data_from_points
 from latencykit.io.sanity_checks import stated, whole_count
 from tests.conftest import DATA
-from tests.io.test_wrk import WRK
+from tests.io.test_cases import text_of
 
 MS = 1e6
+WRK = text_of("wrk", "wrk is corrected by itself")
 IMPOSSIBLE = [-1.0, math.nan, math.inf, -math.inf, -(2.0**63), 2.0**63, float(2**63 - 1), 1e300]
 
 

@@ -21,10 +21,6 @@ _STATS = {
     "min": "minResponseTime", "max": "maxResponseTime", "mean": "meanResponseTime",
     "std": "stdDevResponseTime",
 }  # fmt: skip
-_COUNTERS = (
-    "connectionErrors", "requestTimeouts", "internalErrors", "invalid", "blockedTime",
-    "responseCount",
-)  # fmt: skip
 _CSV = {  # column of total.csv → key of the JSON
     "Start": "startTime", "End": "endTime", "Responses": "responseCount",
     "Min": "minResponseTime", "Max": "maxResponseTime", "Mean": "meanResponseTime",
@@ -50,8 +46,8 @@ def read_json(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
 def _data(summary: JSONObject, steps: list[JSONObject]) -> Data:
     """A phase: five steps per half distance, each of the values above the one before it."""
     start, end = summary.get("startTime"), summary.get("endTime")
-    numbers = {key: int(summary.get(key) or 0) for key in _COUNTERS}
-    invalid, blocked, count = (numbers[key] for key in _COUNTERS[3:])
+    numbers = {key: int(summary.get(key) or 0) for key in _CSV.values()}
+    invalid, blocked = numbers["invalid"], numbers["blockedTime"]
     run = Run(
         tool="Hyperfoil", measure="service", corrected="none", unit="ns", unit_from="format",
         start=start / 1e3 if start else None, timeouts=numbers["requestTimeouts"],
@@ -66,7 +62,9 @@ def _data(summary: JSONObject, steps: list[JSONObject]) -> Data:
     percentiles = summary.get("percentileResponseTime") or {}
     points = {float(p): float(value) for p, value in percentiles.items()}
     if not steps:
-        return data_from_points(points, count, stats, run.with_notes(_HINT), "ns")
+        return data_from_points(
+            points, numbers["responseCount"], stats, run.with_notes(_HINT), "ns"
+        )
     rows = [step for step in steps if step.get("count")]
     high = [float(step["to"]) for step in rows]
     low = [min(float(step["from"]), top) for step, top in zip(rows, high, strict=True)]

@@ -118,8 +118,9 @@ class Log:
         others = done = 0
         for first, text in _texts(source):
             rows = rows_of(pattern, text)
-            lines = text.split("\n")
-            unlike = sum(map(bool, map(str.strip, lines))) - len(rows)
+            alike = len(rows) == text.count("\n") + (not text.endswith("\n"))
+            lines = [] if alike else text.split("\n")
+            unlike = max(sum(map(bool, map(str.strip, lines))) - len(rows), 0)
             for number, line in enumerate(lines, first) if unlike and self.entry else ():
                 if not re.match(self.entry, line) or pattern.match(line):
                     continue
@@ -142,8 +143,8 @@ class Log:
         for name, cells in zip(pattern.groupindex, zip(*rows, strict=True), strict=True):
             words = Words.of(cells)
             if name in ("start", "end"):  # Java's and Python's 10:15:02,114
-                names = [" ".join(text.replace(",", ".").split()) for text in words.names.tolist()]
-                words = Words(words.codes, np.array(names, object))
+                texts = re.sub(r"\s+", " ", "\0".join(words.names.tolist()).replace(",", "."))
+                words = Words(words.codes, np.array(texts.split("\0"), object))
             if name == "outcome":
                 outcomes = [self._outcome(text) for text in words.names.tolist()]
                 words = Words(words.codes, np.array(outcomes, object))

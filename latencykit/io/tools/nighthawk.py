@@ -113,14 +113,10 @@ def _span(text: str) -> float:
     return seconds + milliseconds / 1e3 + microseconds / 1e6
 
 
-def _number(counters: Mapping[str, object], names: Sequence[str]) -> int:
-    return sum(int(str(counters.get(name) or 0)) for name in names)
-
-
 def _counted(run: Run, counters: Mapping[str, object]) -> Run:
+    failed = sum(int(str(counters.get(name) or 0)) for name in (*_BAD, *_UNANSWERED))
     return run.replace(
-        failed=_number(counters, (*_BAD, *_UNANSWERED)),
-        dropped=_number(counters, ("benchmark.pool_overflow",)),
+        failed=failed, dropped=int(str(counters.get("benchmark.pool_overflow") or 0))
     )
 
 
@@ -133,7 +129,8 @@ def _statistic(
     counters: Mapping[str, object],
 ) -> Data:
     """One statistic of times in seconds; those of replies of any status are together."""
-    mixed = _number(counters, _BAD) if name.endswith(_MAIN) else 0
+    bad = _BAD if name.endswith(_MAIN) else ()
+    mixed = sum(int(str(counters.get(status) or 0)) for status in bad)
     run = run.with_notes(*mixed_note(min(mixed, count)))
     points = {round(p, 6): value for p, value in points.items()}
     return data_from_points(points, max(count - mixed, 0), stats, run, "s")
