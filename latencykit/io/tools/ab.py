@@ -15,12 +15,13 @@ from latencykit.core.run import Run
 from latencykit.io.build import data_from_points, mixed_note, samples_of, unanswered
 from latencykit.io.declared import TRUNCATED
 from latencykit.io.rows import RowLayout, line_refuser, read_table
-from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
+from latencykit.io.source import Data, ReadOptions, Source
 from latencykit.io.text_reports import (
     Section,
-    certain,
     command_of,
+    either,
     fact,
+    has_match,
     plain,
     starts_with,
     text_of_run,
@@ -47,19 +48,6 @@ _RUN = Run(
 )
 _ROUNDED = "ab rounds times to whole milliseconds"
 _HINT = "ab -g writes every request, and so the full distribution"
-
-
-def sniff_text(head: Head) -> Confidence:
-    """Recognise the banner, or the report without it."""
-    text = plain(head.text)
-    return certain(
-        _BANNER.search(text)
-        or (
-            re.search(r"^Concurrency Level:", text, re.MULTILINE)
-            and "Time taken for tests:" in text
-            and "Complete requests:" in text
-        )
-    )
 
 
 def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
@@ -165,7 +153,15 @@ def read_percent(source: Source, options: ReadOptions) -> dict[str, Data]:
 
 
 FORMATS = {
-    "ab": (sniff_text, read_text),
+    "ab": (
+        either(
+            has_match(_BANNER, plain=plain),
+            has_match(
+                r"^Concurrency Level:", "Time taken for tests:", "Complete requests:", plain=plain
+            ),
+        ),
+        read_text,
+    ),
     "ab-gnuplot": (starts_with(_COLUMNS), read_rows),
     "ab-csv": (starts_with("Percentage served,Time in ms"), read_percent),
 }

@@ -34,7 +34,7 @@ from latencykit.io import build, json_text
 from latencykit.io.declared import TIMED_OUT
 from latencykit.io.rows import RowLayout, line_chunks, read_table
 from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
-from latencykit.io.text_reports import Section, certain, plain, starts_with, text_of_run
+from latencykit.io.text_reports import Section, certain, has_match, plain, starts_with, text_of_run
 from latencykit.units import parse_duration
 
 Points = dict[str, Any]  # stamp, value and outcome of one metric
@@ -251,21 +251,6 @@ def _outcomes(expected: Any, status: Any, code: Any, error: Any) -> NDArray[np.i
     return np.where(late, OUTCOMES.index("timeout"), np.where(failed, 1, 0)).astype(np.int8)
 
 
-def sniff_points_json(head: Head) -> Confidence:
-    """Recognise the first lines: definitions of metrics, and points."""
-    lines = [line for line in head.lines[:3] if line.strip()]
-    return certain(
-        lines
-        and all(
-            line.startswith("{")
-            and re.search(r'"type": ?"(?:Point|Metric)"', line)
-            and '"metric":' in line
-            and '"data":' in line
-            for line in lines
-        )
-    )
-
-
 def read_points_json(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read the points of the main metric, or of those asked for by name."""
     metric_names, notes = _wanted(options), list[str]()
@@ -470,6 +455,9 @@ def _cells_of(text: str) -> dict[str, str]:
 FORMATS = {
     "k6-summary": (sniff_json, read_json),
     "k6-csv": (starts_with("metric_name,timestamp,metric_value"), read_csv),
-    "k6-json": (sniff_points_json, read_points_json),
+    "k6-json": (
+        has_match(r'\A\s*\{(?=[^\n]*"type": ?"(?:Point|Metric)")(?=[^\n]*"metric":)[^\n]*"data":'),
+        read_points_json,
+    ),
     "k6": (sniff, read),
 }

@@ -22,8 +22,8 @@ from latencykit.core.run import Run
 from latencykit.errors import InvalidArgumentError
 from latencykit.io import build, json_text
 from latencykit.io.rows import line_refuser
-from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
-from latencykit.io.text_reports import below, certain, has_match, plain, text_of_run
+from latencykit.io.source import Data, ReadOptions, Source
+from latencykit.io.text_reports import below, has_match, plain, text_of_run
 
 _ROUNDED = "Locust rounds response times to two digits before it counts them"
 _WINDOW = (
@@ -54,6 +54,8 @@ _COUNTS = re.compile(
 _JSON = '"num_none_requests"'
 _COUNT_HEADING = r" ?(?:Type\s+)?Name\s+# reqs\s+# fails"
 _RULE = re.compile(r"^[-|\s]*$")
+_TYPE, _NAME = (r'"?(?:type|method)"?,', r'"?name"?,')
+_REQUESTS = "(?:# requests|(?:total )?request count)"
 _POINTS = re.compile(r"^(.{0,400}?)((?:\s{1,99}(?:\d{1,15}|N/A)){3,40}+)\s*+$")
 _POINT_HEADING = re.compile(
     r"^ ?(?:Type\s+)?Name\s++(?:# reqs\s++)?((?:[\d.]++%(?:[ \t]++|$))++)(?:# reqs)?[ \t]*+$"
@@ -66,34 +68,6 @@ _number = partial(build.number_in, most=1e12)
 def _columns(cells: list[str]) -> list[str]:
     """Names of columns as the current version of Locust has them."""
     return [_NAMES.get(cell.strip().lower(), cell.strip().lower()) for cell in cells]
-
-
-def _heading(head: Head) -> list[str]:
-    if not head.lines or len(head.lines[0]) >= 5000:
-        return []
-    return _columns(next(csv.reader(head.lines[:1]), []))
-
-
-def sniff_stats(head: Head) -> Confidence:
-    """Recognise the heading of the closing table."""
-    names = _heading(head)
-    return certain(
-        (names[:2] == ["type", "name"] and {"request count", "max response time"} <= set(names))
-        or (names[:2] == ["name", "request count"] and names[-1:] == ["100%"])
-    )
-
-
-def sniff_history(head: Head) -> Confidence:
-    """Recognise the heading of the history."""
-    names = _heading(head)
-    return certain(names[:2] == ["timestamp", "user count"] and "request count" in names)
-
-
-def sniff_failures(head: Head) -> Confidence:
-    """Recognise the heading of the list of failures, or of exceptions."""
-    names = _heading(head)
-    failures = names[:4] == ["type", "name", "error", "occurrences"]
-    return certain(failures or names[:3] == ["count", "message", "traceback"])
 
 
 def _rows(source: Source, options: ReadOptions, notes: list[str]) -> Iterator[dict[str, str]]:
@@ -334,9 +308,23 @@ def read_page(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
 
 
 FORMATS = {
-    "locust-csv": (sniff_stats, read_stats),
-    "locust-history": (sniff_history, read_history),
-    "locust-failures": (sniff_failures, read_failures),
+    "locust-csv": (
+        has_match(
+            rf"(?i)\A(?:{_TYPE}{_NAME}[^\n]*{_REQUESTS}[^\n]*\bmax response time|"
+            rf'{_NAME}"?{_REQUESTS}[^\n]*,"?100%"?\s*$)'
+        ),
+        read_stats,
+    ),
+    "locust-history": (
+        has_match(rf'(?i)\A"?timestamp"?,"?user count"?,[^\n]*{_REQUESTS}'),
+        read_history,
+    ),
+    "locust-failures": (
+        has_match(
+            rf'(?i)\A(?:{_TYPE}{_NAME}"?error"?,"?occurrences\b|"?count"?,"?message"?,"?traceback\b)'
+        ),
+        read_failures,
+    ),
     "locust-json": (has_match(_JSON, '"response_times"'), read_json),
     "locust-page": read_page,
     "locust": (

@@ -9,8 +9,10 @@ Sources: OpenTelemetry's metrics data model, metrics.proto, the file exporter's 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -38,6 +40,7 @@ from latencykit.io.wire import Schema, messages
 
 Labels = tuple[tuple[str, str], ...]
 
+_TOOL = "OpenTelemetry SDK"
 _FINEST = 1 << 14
 _KEYS = re.compile(r'"(?:resource_?metrics|scope_?metrics)"', re.IGNORECASE)
 
@@ -194,38 +197,29 @@ def _series(
 ) -> dict[str, Data]:
     """The series of metrics in the form of `_plain`."""
     families: dict[tuple[str, str], dict[Labels, list[_Point]]] = {}
-    cumulative: dict[tuple[str, str], bool] = {}
-    described: dict[tuple[str, str], str] = {}
-    negative: dict[tuple[str, str], int] = {}
+    facts: dict[tuple[str, str], tuple[str, bool]] = {}  # description, and whether it is cumulative
+    negative: Counter[tuple[str, str]] = Counter()
     for metric in metrics:
         key = (str(metric.get("name")), str(metric.get("unit", "")))
-        described.setdefault(key, str(metric.get("description") or ""))
         kinds = [metric.get(kind) for kind in ("data", "histogram", "exponentialhistogram")]
         data: dict[str, Any] = next((kind for kind in kinds if isinstance(kind, dict)), {})
         temporality = str(data.get("temporality", data.get("aggregationtemporality", 2)))
-        cumulative[key] = not ("delta" in temporality.lower() or temporality == "1")
+        delta = "delta" in temporality.lower() or temporality == "1"
+        facts[key] = str(metric.get("description") or ""), not delta
         for entry in data.get("datapoints") or []:
             below = entry.get("negative", entry.get("negativebucket")) or {}
-            number = int(_counts(below, "counts", "bucketcounts").sum())
-            negative[key] = negative.get(key, 0) + number
+            negative[key] += int(_counts(below, "counts", "bucketcounts").sum())
             point = _point_of(entry, source)
             if point is not None:
                 families.setdefault(key, {}).setdefault(_attributes_of(entry), []).append(point)
     series: dict[str, Data] = {}
     for (name, stated), members in families.items():
-        run = run_of("OpenTelemetry SDK", name, options, stated, described[name, stated])
-        if run is None or stated == "1":
-            continue
-        run = run.with_notes(*notes)
-        if negative[name, stated]:
-            run = run.with_notes(
-                f"{format_items(negative[name, stated], 'negative value')} left out"
-            )
-        parts = [
-            (dict(labels), _data(points, cumulative[name, stated], run))
-            for labels, points in members.items()
-        ]
-        series |= family_series(name, parts)
+        described, cumulative = facts[name, stated]
+        run = None if stated == "1" else run_of(_TOOL, name, options, stated, described)
+        number, data_of = negative[name, stated], partial(_data, cumulative=cumulative)
+        left_out = [f"{format_items(number, 'negative value')} left out"] if number else []
+        run = run and run.with_notes(*notes, *left_out)
+        series |= family_series(name, run, members, data_of)
     return series
 
 
@@ -277,7 +271,7 @@ def _plain(value: object) -> object:
     return value
 
 
-def _data(points: Sequence[_Point], cumulative: bool, run: Run) -> Data | None:
+def _data(points: Sequence[_Point], run: Run, cumulative: bool) -> Data | None:
     """One export as a histogram, several as a log of what was counted between them."""
     points = sorted(points, key=lambda point: point.end)
     pairs = [np.stack([point.high, point.low], 1) for point in points]
@@ -289,7 +283,7 @@ def _data(points: Sequence[_Point], cumulative: bool, run: Run) -> Data | None:
         anew = [False, *(b.start > a.start + 1e-3 for a, b in pairwise(points))]
         counted = increments(np.vstack((np.zeros(len(edges)), table)), run, np.array(anew))
         if counted is None:
-            return _data(points[-1:], cumulative, run.with_notes(RESCALED))
+            return _data(points[-1:], run.with_notes(RESCALED), cumulative)
         table, run = counted
     used = table.any(axis=0)
     if not used.any():

@@ -12,9 +12,10 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
@@ -125,19 +126,23 @@ def _is_failure(labels: Mapping[str, object]) -> bool:
 
 
 def family_series(
-    family: str, members: Sequence[tuple[Mapping[str, object], Any]]
+    family: str,
+    run: Run | None,
+    members: Mapping[Labels, _Value],
+    data_of: Callable[[_Value, Run], Any],
 ) -> dict[str, Data]:
     """Return the sum of a family, where it can be added, then one series per set of labels.
 
     Series whose labels say that their requests failed are counted apart in the sum. A member
-    without data, in which nothing was counted, is left out.
+    without data, in which nothing was counted, is left out; and all where the run is of no times.
     """
-    members = [(labels, data) for labels, data in members if data is not None]
-    if len(members) == 1:
-        return {family + _label_text(members[0][0]): members[0][1]}
+    found = [(dict(own), data_of(rows, run)) for own, rows in members.items()] if run else []
+    parts = [(labels, data) for labels, data in found if data is not None]
+    if len(parts) == 1:
+        return {family + _label_text(parts[0][0]): parts[0][1]}
     series: dict[str, Data] = {}
-    good = [data for labels, data in members if not _is_failure(labels)]
-    bad = [data for labels, data in members if _is_failure(labels)]
+    good = [data for labels, data in parts if not _is_failure(labels)]
+    bad = [data for labels, data in parts if _is_failure(labels)]
     totals = [data.histogram() if hasattr(data, "histogram") else data for data in bad]
     failed = sum(int((data.count or 0) + getattr(data, "censored", 0)) for data in totals)
     if good and hasattr(good[0], "histogram"):
@@ -145,7 +150,7 @@ def family_series(
             series[family] = _sum_of(good, failed)
         except LatencyKitError:  # unlike units, or percentiles that cannot be added
             series.clear()
-    for labels, data in members:
+    for labels, data in parts:
         series[build.distinct(family + _label_text(labels), series)] = data
     return series
 
@@ -235,9 +240,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     series: dict[str, Data] = {}
     for name, members in _own(families).items():
         run = run_of(_CLIENT, name, options, units.get(name), helps.get(name, ""))
-        if run is not None:
-            parts = [(dict(labels), _data(row, run, source)) for labels, row in members.items()]
-            series |= family_series(name, parts)
+        series |= family_series(name, run, members, partial(_data, source=source))
     return series
 
 
@@ -580,11 +583,9 @@ def _answer(answer: JSONObject, source: Source, options: ReadOptions) -> dict[st
         raise source.corrupt(None, seen, "buckets of a histogram", hint)
     series: dict[str, Data] = {}
     for name, members in families.items():
-        if (run := run_of("Prometheus", name, options)) is not None:
-            parts = [
-                (dict(own), _over_time(rows, kind, run, source)) for own, rows in members.items()
-            ]
-            series |= family_series(name, parts)
+        run = run_of("Prometheus", name, options)
+        data_of = partial(_over_time, kind=kind, source=source)
+        series |= family_series(name, run, members, data_of)
     return series
 
 
@@ -671,23 +672,18 @@ def read_scrapes(source: Source, options: ReadOptions) -> dict[str, Data]:
     steps = np.diff(times)
     usual = float(np.median(steps)) if steps.size else 0.0
     missing = int(np.rint(steps / usual - 1).clip(0).sum()) if usual else 0
-    verb = "is" if missing == 1 else "are"
-    gaps = [f"{format_items(missing, 'scrape')} {verb} missing: an interval spans the gap"]
+    scrapes_are = f"{format_items(missing, 'scrape')} {'is' if missing == 1 else 'are'}"
+    gaps = [f"{scrapes_are} missing: an interval spans the gap"] if missing else []
     series: dict[str, Data] = {}
     for name, by_labels in _own(found).items() if len(times) > 1 else ():
         run = run_of(_CLIENT, name, options, units.get(name), helps.get(name, ""))
-        if run is not None:
-            run = run.with_notes(*(gaps if missing else ()))
-            parts = [
-                (dict(own), _between(moments, times, run, source))
-                for own, moments in by_labels.items()
-            ]
-            series |= family_series(name, parts)
+        data_of = partial(_between, times=times, source=source)
+        series |= family_series(name, run and run.with_notes(*gaps), by_labels, data_of)
     return series
 
 
 def _between(
-    moments: list[tuple[float, _Metric]], times: Sequence[float], run: Run, source: Source
+    moments: list[tuple[float, _Metric]], run: Run, times: Sequence[float], source: Source
 ) -> Data | None:
     """Scrapes of one set of labels over time: by the bounds that all have.
 
@@ -706,7 +702,7 @@ def _between(
     return _classic(limits, stamps, np.array(table), run, counters=True)
 
 
-def _over_time(rows: Any, kind: str, run: Run, source: Source) -> Data | None:
+def _over_time(rows: Any, run: Run, kind: str, source: Source) -> Data | None:
     """An answer of one set of labels, over time where there are several moments."""
     if isinstance(rows, _Metric):
         return _data(rows, run, source)
