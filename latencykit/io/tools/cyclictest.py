@@ -56,7 +56,7 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:
             series[f"thread {thread}"] = build.data_from_points(
                 {}, int(cycles), stats, own, run.unit
             )
-        return series if len(series) != 1 else {"": next(iter(series.values()))}
+        return _with_all(series, run)
     numbers = [[int(row[0]), *map(int, row[1].split())] for row in rows]
     if len({len(row) for row in numbers}) > 1:
         seen = "rows of the histogram have unlike numbers of columns"

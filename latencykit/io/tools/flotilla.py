@@ -247,39 +247,29 @@ def read_table(source: Source, options: ReadOptions) -> Series:
                 if all(cells[k] in _NOTHING for k in _percentiles(own)):
                     continue  # diskspd's reads, where all were writes
                 stated = said and build.unit_in(said[1] or said[2])
-                run = _run(own, cells, stated, table.line, options, source, jmeter=jmeter)
+                unit = _unit(own, cells, stated, options, jmeter)
+                if unit is None:
+                    seen = "the table does not say the unit of its numbers"
+                    raise source.corrupt(table.line, seen, "p50 (ms)", "--unit (unit=) says it")
+                tool = "JMeter" if jmeter else None
+                run = Run(tool=tool, unit=unit[0], unit_from=unit[1], notes=(_BETWEEN,))
                 name = " ".join(filter(None, [title or f"line {number}", whose]))
                 yield name, _data(own, number, cells, run, source)
 
 
-def _run(
-    columns: list[_Column],
-    cells: list[str],
-    stated: str | None,
-    line: int,
-    options: ReadOptions,
-    source: Source,
-    *,
-    jmeter: bool,
-) -> Run:
-    """The run of a row, with the unit in its cells, its name, the headings, or the options."""
+def _unit(
+    columns: list[_Column], cells: list[str], said: str | None, options: ReadOptions, jmeter: bool
+) -> tuple[str, UnitFrom] | None:
+    """The unit of a row's numbers: in its cells, its name, the headings, or the options."""
     places = _percentiles(columns)
-    shown = [cells[k] for k in places if cells[k] not in _NOTHING]
-    units = {unit for k in places if (unit := columns[k].unit)}
-    unit_from: UnitFrom
+    shown = (cells[k] for k in places if cells[k] not in _NOTHING)
     if all(re.search(r"[A-Za-zµμ]$", cell) for cell in shown):
-        unit, unit_from = "ns", "file"
-    elif jmeter:
-        unit, unit_from = options.resolve_unit("ms")
-    elif stated or units:
-        unit, unit_from = options.resolve_unit(stated or min(units), "file")
-    elif options.unit is not None:
-        unit, unit_from = options.unit, "option"
-    else:
-        seen = "the table does not say the unit of its numbers"
-        raise source.corrupt(line, seen, "p50 (ms)", "--unit (unit=) says it")
-    tool = "JMeter" if jmeter else None
-    return Run(tool=tool, unit=unit, unit_from=unit_from, notes=(_BETWEEN,))
+        return "ns", "file"
+    stated = {unit for k in places if (unit := columns[k].unit)}
+    default = "ms" if jmeter else said or min(stated, default=None)
+    if default:
+        return options.resolve_unit(default, "format" if jmeter else "file")
+    return (options.unit, "option") if options.unit else None
 
 
 def _data(columns: list[_Column], number: int, cells: list[str], run: Run, source: Source) -> Data:
