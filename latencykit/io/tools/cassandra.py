@@ -27,13 +27,7 @@ from latencykit.hdr.payload import Payloads, open_payload
 from latencykit.io import build, json_text
 from latencykit.io.hlog import blocks_of_payloads
 from latencykit.io.source import Data, ReadOptions, Series, Source
-from latencykit.io.text_reports import (
-    durations,
-    either,
-    fact,
-    has_match,
-    text_of_run,
-)
+from latencykit.io.text_reports import durations, either, fact, has_match, text_of_run
 from latencykit.units import parse_duration
 
 _STRESS_LINE = re.compile(

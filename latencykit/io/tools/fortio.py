@@ -17,13 +17,7 @@ from latencykit._typing import JSONObject
 from latencykit.core.run import Run
 from latencykit.io import build, json_text
 from latencykit.io.source import Data, ReadOptions, Series, Source
-from latencykit.io.text_reports import (
-    Section,
-    command_of,
-    has_match,
-    plain,
-    text_of_run,
-)
+from latencykit.io.text_reports import Section, command_of, has_match, plain, text_of_run
 from latencykit.units import parse_duration
 
 Buckets = list[tuple[float, float, int]]  # lower end, upper end (ns), count

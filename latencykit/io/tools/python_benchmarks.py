@@ -14,13 +14,7 @@ from latencykit.core.run import Run
 from latencykit.io import json_text
 from latencykit.io.build import data_from_points, data_from_values, nanoseconds_of, statistics_in
 from latencykit.io.source import ReadOptions, Series, Source
-from latencykit.io.text_reports import (
-    durations,
-    fact,
-    has_match,
-    line_numbers,
-    plain,
-)
+from latencykit.io.text_reports import durations, fact, has_match, line_numbers, plain
 
 _PYPERF_UNITS = {"second": "s", "byte": "none", "integer": "none"}
 _PYPERF_TIME = r"\d+(?:\.\d+)? (?:ns|us|ms|sec)"
