@@ -8,7 +8,6 @@ from __future__ import annotations
 import csv
 import re
 from collections import Counter
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from latencykit._text import format_items
@@ -41,28 +40,23 @@ class _Table(NamedTuple):
     rows: list[tuple[int, list[str]]]
 
 
-def _tables(text: str) -> Iterator[_Table]:
-    table: _Table | None = None
-    mark = ""
-    for number, line in enumerate(plain(text).split("\n"), 1):
-        if "Method" in line and "Mean" in line and len(line) < _LONGEST:
+def _tables(text: str) -> list[_Table]:
+    tables, inside, mark = list[_Table](), False, ""
+    for number, full in enumerate(plain(text).split("\n"), 1):
+        line = full if len(full) < _LONGEST else ""
+        if "Method" in line and "Mean" in line:
             mark = max("|,;\t", key=line.count)
             heading = _cells(line, mark)
             names = {_UNIT.sub("", cell) for cell in heading}
             if {"Method", "Mean"} <= names and not _OWN.isdisjoint(names):
-                if table is not None:
-                    yield table
-                table = _Table(heading, [])
+                tables.append(_Table(heading, []))
+                inside = True
                 continue
-        if table is not None and mark in line and len(line) < _LONGEST:
-            cells = _cells(line, mark)
-            if any(cell.strip("-: ") for cell in cells):
-                table.rows.append((number, cells))
-        elif table is not None:
-            yield table
-            table = None
-    if table is not None:
-        yield table
+        inside = inside and mark in line
+        cells = _cells(line, mark) if inside else []
+        if any(cell.strip("-: ") for cell in cells):
+            tables[-1].rows.append((number, cells))
+    return tables
 
 
 def _cells(line: str, mark: str) -> list[str]:

@@ -86,7 +86,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     empty = 0
     for number, (at, (value, exponent, count)) in enumerate(_histograms(text), 1):
         good = (value == 0) | ((value >= 10) & (value <= 99))
-        below, odd = count[(value <= -10) & (value >= -99)].sum(), count[~good].sum()
+        outside = int(count[~good].sum())
         value, exponent, count = (column[good] for column in (value, exponent, count))
         if not count.any():
             empty += 1
@@ -95,11 +95,8 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
         low, high = np.where(value > 0, low, 0.0), np.where(value > 0, high, 0.0)
         order = np.lexsort((low, high))
         notes = ["a bin has two digits: each value is known within a tenth of itself"]
-        if below:
-            notes.append(f"{format_items(int(below), 'negative value')} left out")
-        if odd > below:
-            singular, plural = "value that is not a number", "values that are not numbers"
-            notes.append(f"{format_items(int(odd - below), singular, plural)} left out")
+        if outside:
+            notes.append(f"{format_items(outside, 'value')} below 0 or not a number left out")
         before = text[max(at - 120, 0, text.rfind("\n", 0, at) + 1) : at]
         label = _LABEL.search(before)
         name = printable(label[1] or label[2], 80) if label else f"histogram {number}"
@@ -109,8 +106,6 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
         run = Run(tool="OpenHistogram", unit=unit, unit_from=origin, notes=tuple(notes))
         data = build.data_from_buckets(low[order], high[order], count[order], run)
         series[build.distinct(name, series)] = data
-    if empty and not series:
-        raise source.corrupt(None, "the histogram contains no requests", "at least one", "")
     return build.histograms_found(series, empty)
 
 

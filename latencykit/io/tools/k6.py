@@ -431,8 +431,8 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     facts: dict[str, object] = {"unfinished": int(interrupted[-1])} if interrupted else {}
     if arrivals and not looping:
         dropped = any(data.run.dropped for data in series.values())
-        facts |= {"loop": "open", "corrected": "unknown" if dropped else "schedule"}
-        facts |= {"measure": "response"}
+        corrected = "unknown" if dropped else "schedule"
+        facts |= {"loop": "open", "corrected": corrected, "measure": "response"}
         facts |= {"rate": float(arrivals[0])} if len(arrivals) == 1 else {}
     elif looping and not arrivals:
         facts |= {"loop": "closed", "corrected": "none", "measure": "service"}
