@@ -15,6 +15,7 @@ from latencykit.analysis.omission import stalls_of
 from latencykit.analysis.period import period_of
 from latencykit.core.run import Run
 from latencykit.core.samples import OUTCOMES
+from latencykit.simulate import Server, Stall, catch_up_loop, exponential, paced_loop
 from tests.benchmarks.truth_diagnosis import (
     HONEST,
     World,
@@ -26,6 +27,7 @@ from tests.benchmarks.truth_diagnosis import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 LOOPS = [
@@ -102,11 +104,47 @@ RARE = (
 @pytest.mark.slow
 @pytest.mark.parametrize("name", HONEST)
 def test_the_honest_are_not_accused(name: str) -> None:
-    for form, data, known in data_types(honest_world(name, seed=3)):
-        found = lk.diagnose(data, **known)
-        assert found.verdict != "omits" or name in RARE, form
-        if found.verdict == "omits":
-            assert "not excluded" in found.sentences[2] or not found.left.timed, form
+    accused = []
+    for seed in range(8):
+        for form, data, known in data_types(honest_world(name, seed)):
+            found = lk.diagnose(data, **known)
+            if found.verdict == "omits":
+                accused.append((seed, form))
+                assert "not excluded" in found.sentences[2] or not found.left.timed, accused
+    assert len(accused) <= 1 or name in RARE, accused  # of 96
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("connections", [1, 4, 16])
+@pytest.mark.parametrize("loop", [paced_loop, catch_up_loop])
+def test_a_loop_that_waited_is_found(connections: int, loop: Callable[..., lk.Samples]) -> None:
+    interval = connections / 100
+    stall = 20 * interval
+    server = Server(exponential("1ms"), servers=64, stalls=[Stall(6.007, stall)])
+    runs = [
+        loop(server, 100, 14 + 2 * stall, connections=connections, seed=seed) for seed in range(12)
+    ]
+    found = [
+        lk.diagnose(bare(samples.start / 1e9, samples.duration / 1e9)).verdict for samples in runs
+    ]
+    # a clock set forward may leave the same
+    alike = 2 if connections == 1 and loop is paced_loop else 0
+    assert found.count("omits") >= 12 - alike
+    assert "clean" not in found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("connections", "rate"), [(1, 8), (8, 50)])
+def test_slow_service_hides_nothing(connections: int, rate: float) -> None:
+    stall = 20 * connections / rate
+    server = Server(exponential("80ms"), servers=64, stalls=[Stall(12.3, stall)])
+    runs = [paced_loop(server, rate, 60, connections=connections, seed=seed) for seed in range(12)]
+    verdicts = [
+        lk.diagnose(bare(samples.start / 1e9, samples.duration / 1e9)).verdict for samples in runs
+    ]
+    # of a single connection, one request of 31 times the mean may be the service's own
+    assert verdicts.count("omits") >= (6 if connections == 1 else 12)
+    assert set(verdicts) <= {"omits", "unknown"}
 
 
 @pytest.mark.slow

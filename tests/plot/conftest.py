@@ -17,6 +17,7 @@ from matplotlib.text import Text
 import latencykit as lk
 from latencykit import plot, simulate
 from latencykit.plot.files import figure_of
+from tests import laws
 from tests.conftest import CTRLZ, RAW, log_of_values
 from tests.ctrlz.test_commands import result as calibration
 
@@ -123,6 +124,7 @@ def drawn(chart, data, width: int = 800, height: int = 450, **options) -> Figure
     """A chart as the command line draws it, laid out and rendered to nowhere."""
     figure = figure_of(chart, data, size=(width, height), **options)
     FigureCanvasAgg(figure).draw()
+    laws.output([], "\n".join(words_of(figure)))
     return figure
 
 

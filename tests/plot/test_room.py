@@ -16,7 +16,8 @@ from matplotlib.figure import Figure
 from latencykit import plot
 from latencykit.plot.files import save
 from latencykit.plot.label_layout import Heading
-from tests.plot.conftest import CHARTS, assert_tidy, drawn, points_of, texts_of
+from tests import laws
+from tests.plot.conftest import CHARTS, assert_tidy, drawn, points_of, texts_of, words_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,6 +35,7 @@ def shown(*names: str, style: str = "default") -> Figure:
         for name, ax in zip(names, axes, strict=True):
             CHARTS[name](ax)
         figure.draw_without_rendering()
+    laws.output([], "\n".join(words_of(figure)))
     return figure
 
 
