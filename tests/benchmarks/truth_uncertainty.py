@@ -1,4 +1,4 @@
-"""Whether percentiles, comparisons and causes are stated where they are known, and only there.
+"""Whether percentiles and comparisons are stated where they are known, and only there.
 
 ``python -m tests.benchmarks.truth --only uncertainty`` prints the tables; ``--seed`` draws other
 worlds, ``--quick`` few of them. Each table has both sides: what is withheld though it is known, and
@@ -127,46 +127,6 @@ def compared_cell(asked: tuple[str, str, int, int, int]) -> float:
     return 100 * stated / number
 
 
-def deployed(seed: int, factor: float) -> bool:
-    """Return whether `explain` states that a version has a stretch of time to itself."""
-    rng = np.random.default_rng([seed, 5])
-    start = moments(rng, 100.0, 120.0)
-    late = start >= 120 * rng.uniform(0.3, 0.7)
-    took = 5e-3 * rng.lognormal(0, 0.6, start.size) * np.where(late, factor, 1.0)
-    columns = {
-        "version": np.where(late, "v2", "v1").astype(object),
-        "host": rng.choice(["a", "b", "c"], start.size).astype(object),
-    }
-    found = lk.explain(requests(start, took).with_columns(columns))
-    return any("version=v2" in text for text in found.findings)
-
-
-def fanned_out(seed: int) -> float:
-    """Return p99 of ten calls, over the truth, where freezes of half a second hit all of them."""
-    rng = np.random.default_rng([seed, 6])
-    freezes = np.sort(rng.random(40)) * 600
-
-    def wait(when: Floats) -> Floats:
-        at = np.maximum(np.searchsorted(freezes, when, "right") - 1, 0)
-        return np.maximum(freezes[at] + 0.5 - when, 0.0) * (when >= freezes[at])
-
-    start, users = moments(rng, 200.0, 600.0), rng.random(40_000) * 600
-    took = wait(start) + 2e-3 * np.exp(0.5 * rng.standard_normal(start.size))
-    calls = wait(users)[:, None] + 2e-3 * np.exp(0.5 * rng.standard_normal((users.size, 10)))
-    found = lk.fan_out(requests(start, took), 10).percentile(99) / 1e9
-    return float(found) / float(np.percentile(calls.max(axis=1), 99))
-
-
-def watched(seed: int, factor: float) -> tuple[bool, int, int]:
-    """Return whether a lasting change is found in 25 runs, false alarms before it, and runs."""
-    rng = np.random.default_rng([seed, 7])
-    values = 100 * np.exp(0.02 * rng.standard_normal(85))
-    values[55:] *= factor
-    verdicts = [lk.judge(values[:end], values[end]) for end in range(30, 80)]
-    alarms = [verdict in ("better", "worse") for verdict in verdicts]
-    return "worse" in verdicts[25:], sum(alarms[:25]), 25
-
-
 def tables(quick: bool, seed: int = 0) -> None:
     """Print the tables."""
     runs = 8 if quick else 30
@@ -191,15 +151,3 @@ def tables(quick: bool, seed: int = 0) -> None:
         rows.append(["mean", f"{each} v {each}", *(f"**{mean:.1f}**" for mean in means)])
     title = "Several runs of 60 s per side, 3 % run noise: a change is stated, %"
     show(title, ["traffic", "runs", *CHANGES], rows, text=2)
-    rows = []
-    for factor in (1.0, 1.3, 2.0):
-        named = in_parallel(partial(deployed, factor=factor), range(seed, seed + runs))
-        rows.append([f"explain: a version × {factor:g} is named, %", f"{100 * np.mean(named):.0f}"])
-    ratios = in_parallel(fanned_out, range(seed, seed + runs // 2))
-    span = f"{min(ratios):.2f} to {max(ratios):.2f}"
-    rows.append(["fan-out: p99 of 10 calls, over the truth", span])
-    gates = in_parallel(partial(watched, factor=1.05), range(seed, seed + 2 * runs))
-    late, alarms, judged = np.sum(gates, axis=0) / len(gates)
-    rows.append(["history: + 5 % at 2 % noise within 25 runs, %", f"{100 * late:.0f}"])
-    rows.append(["history: false alarms per 100 runs", f"{100 * alarms / judged:.2f}"])
-    show("Causes, users and histories", ["", ""], rows)

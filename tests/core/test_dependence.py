@@ -12,7 +12,6 @@ import latencykit as lk
 from latencykit import simulate
 from tests.benchmarks import worlds
 from tests.benchmarks.worlds import Drift, Modes, Stalls, World, autoregression, requests
-from tests.ctrlz.worlds import queue
 
 PERCENTILES = (50.0, 90.0, 99.0, 99.9)
 RUNS = 12
@@ -181,33 +180,6 @@ def test_pairs_of_one_system_raise_no_alarm_and_changes_do() -> None:
             seen += type(world) is World and worse
     assert alarms <= 2  # 5 % of 36
     assert seen == 6
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("timed", [True, False])
-def test_the_bracket_of_a_queue_holds_its_capacity(timed: bool) -> None:
-    held = bounded = 0
-    for run in range(6):
-        measure = queue(0.001, 1, run)
-        runs = {str(rate): measure(rate, 30_000 / rate) for rate in (450, 650, 900)}
-        found = lk.load_curve(
-            runs if timed else {rate: one.histogram() for rate, one in runs.items()}, "p99=20ms"
-        ).capacity
-        assert found is not None
-        held += found.low <= 769.7 <= found.high
-        bounded += found.low > 0 and math.isfinite(found.high)
-    assert held == 6
-    assert bounded >= (5 if timed else 0)
-
-
-@pytest.mark.slow
-def test_half_load_is_not_saturated_and_overload_is() -> None:
-    measure = queue(0.001, 1, 9)
-    half = [lk.load_curve({"500": measure(500, 1.6)}).rows[0] for _ in range(40)]
-    assert not any(row.saturated for row in half)
-    start = np.arange(2000) / 1000
-    served = requests(start, np.arange(2000) / 800 - start + 1e-3)
-    assert lk.load_curve({"1000": served}).rows[0].saturated
 
 
 @pytest.mark.slow

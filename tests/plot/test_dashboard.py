@@ -30,13 +30,6 @@ def test_many_series_have_a_table_with_the_highest_maximum_first(twelve_logs):
     assert names == sorted(twelve_logs, key=lambda label: -twelve_logs[label].histogram().max)
 
 
-@pytest.mark.parametrize("count", [2, 3, 4])
-def test_heads_of_a_small_page_stay_apart(twelve_logs, count):
-    logs = {f"checkout-{label}": log for label, log in list(twelve_logs.items())[:count]}
-    figure = drawn(plot.dashboard, logs, 640, 480)
-    assert_tidy(figure)
-
-
 @pytest.mark.slow
 def test_more_series_than_rows_are_counted():
     data = {f"host-{k}": lk.Histogram.of([1000 + 10 * k]) for k in range(60)}
@@ -52,12 +45,6 @@ def test_without_time_the_density_takes_the_timelines_place(raw):
     upper = page.child_axes[0]
     assert upper.get_xscale() == "log"
     assert drawn(plot.dashboard, raw, 1000, 780).axes[0].child_axes[0].get_xscale() == "linear"
-
-
-@pytest.mark.slow
-def test_a_summary_has_a_page_too():
-    summary = lk.Summary({"mean": 1e6, "max": 9e6}, {99: 5e6}, 100)
-    assert_tidy(drawn(plot.dashboard, summary, 1000, 780))
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ from matplotlib.colors import same_color
 import latencykit as lk
 from latencykit import plot
 from latencykit.plot.style import AMBER, BLUE
-from tests.conftest import CTRLZ, SCHEDULED
+from tests.conftest import SCHEDULED
 from tests.plot.conftest import (
     assert_tidy,
     drawn,
@@ -125,13 +125,6 @@ def test_the_shift_of_several_runs(ax):
     assert same_color(marks["_p50"].get_markerfacecolor(), BLUE)
     again = plot.compare(lk.compare(*sides), ax=ax.figure.add_subplot())
     assert len(lines_named(again, "_interval")) >= 5
-
-
-@pytest.mark.slow
-def test_ticks_of_the_shift_keep_apart():
-    raw, scheduled = (lk.read(CTRLZ / f"{name}.hlog") for name in ("uncorrected", "scheduled"))
-    for width, height in ((800, 480), (1600, 900)):
-        assert_tidy(drawn(plot.compare, raw, width, height, new=scheduled))
 
 
 def test_no_percentile_no_shift(ax):

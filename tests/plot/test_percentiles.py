@@ -47,15 +47,6 @@ def test_the_maximum_and_the_limit_of_trust_are_said(raw):
     assert any(word.startswith("6,852 requests in 21 s") for word in words)
 
 
-@pytest.mark.slow
-def test_labels_follow_when_the_limits_change(pair):
-    figure = drawn(plot.percentiles, pair)
-    (ax,) = figure.axes
-    ax.set_ylim(1e3, 1e12)
-    figure.canvas.draw()
-    assert_tidy(figure)
-
-
 def test_grey_is_explained_where_there_is_some():
     many = lk.Histogram.of(np.random.default_rng(1).lognormal(14, 0.5, 1_000_000))
     ax = drawn(plot.percentiles, many, nines=3).axes[0]
@@ -236,12 +227,6 @@ def test_a_mean_alone_is_a_mark_at_the_axis_and_no_curve(names):
     assert any(
         "means only; the distribution is unknown" in " ".join(word.split()) for word in words
     )
-
-
-@pytest.mark.slow
-def test_summaries_beside_curves(raw):
-    data = {"log": raw, "tool": lk.Summary({"max": 8e9}, {99: 3e6}, 10)}
-    assert_tidy(drawn(plot.percentiles, data))
 
 
 def test_a_table_of_percentiles_is_drawn_to_its_last_one_each_series_with_its_own_look(ax):

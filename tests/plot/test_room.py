@@ -13,6 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
+import latencykit as lk
 from latencykit import plot
 from latencykit.plot.files import save
 from latencykit.plot.label_layout import Heading
@@ -108,12 +109,26 @@ def test_words_differ_from_their_ground(name: str, style: str) -> None:
 )
 def test_texts_are_tidy_at_every_size(name, size, raw, pair, twelve, twelve_logs):
     few = {label: twelve_logs[label] for label in list(twelve_logs)[:3]}
+    summary = lk.Summary({"max": 8e9}, {99: 3e6}, 10)
     limits = {"slo": [(90, 1e6), (99, 1e7), (99.9, 1e8)], "confidence": 0.95}
     cases = {
-        "percentiles": [(raw, {}), (pair, limits), (twelve, {}), (pair, {"log": False})],
-        "timeline": [(raw, {}), (few, {}), (twelve_logs, {})],
+        "percentiles": [
+            *((raw, {}), (pair, limits), (twelve, {}), (pair, {"log": False})),
+            ({"log": raw, "tool": summary}, {}),
+        ],
+        "timeline": [
+            *((raw, {}), (few, {}), (twelve_logs, {}), (raw, {"log": False})),
+            (raw, {"stalls": [(k, k + 0.4, 100 * k) for k in range(1, 20)]}),
+        ],
         "heatmap": [(raw, {})],
-        "dashboard": [(raw, {}), (raw.histogram(), {}), (few, {}), (twelve_logs, {}), (twelve, {})],
+        "dashboard": [
+            (raw, {}),
+            (raw.histogram(), {}),
+            (few, {}),
+            (twelve_logs, {}),
+            (twelve, {}),
+            (summary, {}),
+        ],
     }
     least = {"dashboard": (800, 640), "density": (800, 450)}.get(name, (0, 0))
     width, height = np.maximum(size, least).tolist()

@@ -147,14 +147,6 @@ def test_stalls_are_shaded_and_labelled(raw):
 
 
 @pytest.mark.slow
-def test_labels_of_many_stalls_never_meet():
-    stalls = [(k, k + 0.4 + 0.05 * k, 100 * k) for k in range(1, 28)]
-    figure = drawn(plot.timeline, log_of(30, 20), stalls=stalls)
-    assert any(word.startswith("stall") or word.endswith(" s") for word in words_of(figure))
-    assert_tidy(figure)
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("log", [True, False])
 @pytest.mark.parametrize("shape", [(800, 450), (500, 280), (1600, 900)])
 def test_many_series_have_lanes_with_the_highest_maximum_at_the_top(twelve_logs, shape, log):
@@ -180,22 +172,10 @@ def test_a_lane_has_the_scale_of_the_values():
 
 
 @pytest.mark.slow
-def test_the_highest_point_has_its_value(raw):
-    assert "max 6 s" in words_of(drawn(plot.timeline, raw))
-
-
-@pytest.mark.slow
 def test_the_slo_is_a_line_with_its_limit(raw):
     figure = drawn(plot.timeline, raw, slo=[(99, 1e6), (100, 1e9)])
     assert "SLO max 1 s" in words_of(figure)
     assert set(lines_of(figure.axes[0])["_slo"].get_ydata()) == {1e9}
-
-
-@pytest.mark.slow
-def test_linear_values(raw):
-    figure = drawn(plot.timeline, raw, log=False)
-    assert figure.axes[0].get_yscale() == "linear"
-    assert_tidy(figure)
 
 
 def test_what_knows_no_time_has_no_timeline(ax, raw):

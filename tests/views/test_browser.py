@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from typing import Any
@@ -310,51 +309,6 @@ def nanoseconds(text: str) -> float:
 
 
 # ---------------------------------------------------------------- the numbers of one page agree
-
-
-KEY_NUMBERS = """(rows, k) => rows.map(
-    row => [row.cells[0].textContent, (row.cells[k].firstChild || {}).textContent || ''])"""
-
-
-@pytest.mark.parametrize("kind", ["log", "samples", "merged", "wide", "tagged"])
-def test_the_whole_run_reads_as_the_summary_does(opened, raw, spiky, kind):
-    from tests.views.test_every_sample import wide_log
-
-    rng = np.random.default_rng(4)
-    tagged = [log_of(np.arange(40.0), seed).with_tag(tag) for seed, tag in ((2, "get"), (3, "put"))]
-    merged = log_of(np.arange(2000) * 0.1, 1)
-    kinds = {"log": raw, "samples": spiky, "merged": merged, "wide": wide_log()}
-    data = {"a": (kinds | {"tagged": lk.merge(tagged)})[kind]}
-    page = opened(data["a"] if kind == "tagged" else data)  # of a bare log its tags
-    named = {name: row for name, row in cells(page).items() if not name.endswith(", corrected")}
-    parts = {"total": data["a"], **data["a"].by_tag()} if kind == "tagged" else data
-    assert set(named) == set(parts)
-    for name, one in parts.items():
-        record = series_record(name, one)
-        rows = {row["percentile"]: row for row in record["percentiles"]}
-        assert named[name][0] == f"{record['count']:,}"
-        assert named[name][-1] == mean_text(one.histogram())
-        column = list(cells(page)).index(name) + 1
-        key = dict(page.eval_on_selector_all("#key-numbers tbody tr", KEY_NUMBERS, column))
-        for p, text in zip(SHOWN, named[name][1:7], strict=True):
-            row = rows[p]
-            shown = text.strip("()≥≤ ").split("–")[-1]
-            assert shown == format_value(row["value"], "ns")
-            assert text.startswith("(") == (not row["supported"] and p < 100)
-            assert ("–" in text or "≤" in text or "≥" in text) == (not row["resolved"])
-            assert key["max" if p == 100 else f"p{p:g}"] == text
-            code = f"window.latencykit.percentile({json.dumps(name)}, {p})"
-            assert page.evaluate(code) == row["value"]
-    # What is spoken along the curve are the same numbers.
-    page.press("#plot-curve", "Home")
-    for _ in range(int(rng.integers(4, 12))):
-        page.keyboard.press("ArrowRight")
-    spoken = page.inner_text("#spoken")
-    percentile = float(re.match(r"p([\d.]+)\.", spoken)[1])
-    first = next(iter(parts.values()))
-    whole = first.histogram()
-    value = format_value(float(whole.percentile(percentile)), "ns")
-    assert re.search(rf"{re.escape(value)}\)? ·", spoken), (spoken, value)
 
 
 def test_texts_of_the_script_are_those_of_the_package(opened):

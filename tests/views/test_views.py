@@ -217,21 +217,6 @@ def test_keys_move_and_resize_a_selection(page: Any) -> None:
     assert page.selection() == [edges[0], edges[2]]
 
 
-def test_a_selection_stands_beside_the_rest_of_the_run(opened: Any, raw: lk.HistogramLog) -> None:
-    page = opened({"raw": raw})
-    page.drag(1.0, 6.0)
-    start, end = page.selection()
-    page.locator("#compared").wait_for()
-    table = page.locator("#compared table").first
-    inside = raw.between(start, end).histogram().count
-    row = table.locator("tbody tr").first
-    row.locator("td", has_text=f"{inside:,}").wait_for()  # after the frames of the drag
-    counts = row.locator("td").all_inner_texts()
-    assert counts[:2] == [f"{inside:,}", f"{raw.histogram().count - inside:,}"]
-    # Six time bins do not show how requests depend on each other.
-    assert table.locator("tbody tr").nth(1).inner_text().endswith("\ninterval unknown")
-
-
 def test_a_selection_that_python_sets_is_not_answered(page: Any) -> None:
     """Two linked widgets have edges of their own: answers would go back and forth and grow."""
     page.evaluate("void (latencykit.page.onSelect = () => (window.answered = true))")
