@@ -1,6 +1,6 @@
 """Percentiles of raw samples: ours, the libraries that people use, the sketches, and the floor of one sum over the array.
 
-``python -m tests.benchmarks.samples_speed [N]`` prints processor nanoseconds a sample, memory on
+``python -m tests.benchmarks --only raw`` prints processor nanoseconds a sample, memory on
 top of the array, and how far p99.9 is off, as Markdown. Every job runs in a process of its own; the
 jobs take turns, so that a slow moment hits all.
 """
@@ -13,7 +13,6 @@ import os
 import statistics
 import subprocess
 import sys
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -171,9 +170,3 @@ def made(folder: Path, size: int) -> Path:
     """Do as `make` does, in a process of its own."""
     code = f"from pathlib import Path; from tests.benchmarks.samples_speed import make; print(make(Path({str(folder)!r}), {size}))"
     return Path(answered(python(code)).strip())
-
-
-if __name__ == "__main__":
-    count = int(float(sys.argv[1])) if len(sys.argv) > 1 else 20_000_000
-    with tempfile.TemporaryDirectory() as holder:
-        table(measure(made(Path(holder), count), count, 3))

@@ -28,7 +28,7 @@ from latencykit.errors import LatencyKitError, ReaderError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["EXTREMES", "command_line", "library", "mutated", "samples", "structural"]
+__all__ = ["EXTREMES", "command_line", "laws", "library", "mutated", "samples", "structural"]
 
 _ROOT = Path(__file__).parents[2]
 _LARGEST = 12 << 10  # bytes of a sample; of longer ones the beginning, in whole lines
@@ -348,7 +348,7 @@ def library(path: Path, number: int) -> None:
         return
     for series in list(found.values())[:8]:
         with contextlib.suppress(LatencyKitError):
-            _laws(series)
+            laws(series)
         with contextlib.suppress(LatencyKitError):
             repr(series)
             if number % 8 == 0:
@@ -358,7 +358,8 @@ def library(path: Path, number: int) -> None:
                 lk.diagnose(series)
 
 
-def _laws(series: Any) -> None:
+def laws(series: Any) -> None:
+    """Ask a series for what summaries and charts ask for: its numbers agree."""
     notes = series.run.notes
     assert all(note.isprintable() or "\n" not in note for note in notes), notes
     if isinstance(series, Summary):

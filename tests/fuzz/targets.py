@@ -21,8 +21,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from latencykit.core.histogram_log import HistogramLog, interval_series, interval_tags
-from latencykit.core.key_statistics import key_statistics
-from latencykit.core.summary import Summary
 from latencykit.errors import LatencyKitError, PayloadError
 from latencykit.hdr.payload import Payload, decode_rows, open_payload, open_payloads
 from latencykit.hdr.write import encode
@@ -30,6 +28,7 @@ from latencykit.io import hlog
 from latencykit.io.reading import detect, expand_tags, read_source
 from latencykit.io.registry import builtin_formats
 from latencykit.io.source import ReadOptions, Source
+from tests.fuzz.mutations import laws
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -200,7 +199,7 @@ def sniff(data: bytes) -> None:
         for label, series in found.items():
             for part in expand_tags(label, series).values():
                 with contextlib.suppress(LatencyKitError):
-                    _use(part)
+                    laws(part)
         return
 
 
@@ -208,23 +207,6 @@ def _is_one_line(error: LatencyKitError, path: Path) -> None:
     """Check that an error names the file, in a line that a terminal can show."""
     assert str(path) in str(error)
     assert str(error).isprintable()
-
-
-def _use(data: Any) -> None:
-    """Ask for what a summary and a chart ask for."""
-    if isinstance(data, Summary):
-        key_statistics(data)
-        return
-    histogram = data.histogram()
-    key_statistics(histogram)
-    if not histogram.count:
-        return
-    values = histogram.percentile(_PERCENTILES)
-    assert (np.diff(values) >= 0).all(), "percentiles descend"
-    assert histogram.count == sum(histogram.counts.tolist())
-    if isinstance(data, HistogramLog):
-        counted = histogram.count + histogram.censored  # above the last finite bucket
-        assert interval_series(data, [99]).count.sum() == counted
 
 
 _FOLDER = Path(

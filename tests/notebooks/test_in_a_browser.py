@@ -106,10 +106,7 @@ def test_a_lesson_in_jupyterlab_stops_at_each_question_and_then_runs_to_its_end(
 
 
 CONTROLS = (
-    "from lessons import *\ntruth = lk.Histogram.of(range(1, 1001), unit='ms')",
-    "my_p99 = ask('What is the p99?', 'ms')",
-    "draw_prediction('the service', {'the service': truth}, given={'the service': 50}, nines=3, low=1, high=1000)",
-    "you_said(my_p99, 'It is 990 ms.')",
+    "from lessons import *",
     "play(sharing_panel, [{'together': 0.0}, {'together': 0.5}], together=[0.0, 0.5, 1.0])",
     "freeze_it()",
 )
@@ -126,28 +123,8 @@ def test_the_controls_are_live_and_the_server_can_be_frozen(lab: str, desk: Path
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))
     _open(page, lab, path)
-    _run_all(page, path, 2)
-    question = page.locator(".lesson").first
-    question.get_by_role("button", name="Answer").click()
-    assert "Type a number first" in question.locator(".said").inner_text()
-    question.get_by_label("What is the p99?").fill("1,000")
-    question.get_by_role("button", name="Answer").click()
-    _run_all(page, path, 3)
-    predict = page.locator(".lesson").nth(1)
-
-    canvas = predict.locator("canvas")
-    canvas.scroll_into_view_if_needed()
-    box = canvas.bounding_box()
-    page.mouse.move(box["x"] + 70, box["y"] + 200)
-    page.mouse.down()
-    page.mouse.move(box["x"] + box["width"] - 25, box["y"] + 60, steps=30)
-    page.mouse.up()
-    predict.get_by_role("button", name="Show the truth").click()
-    assert "p99: you drew" in predict.locator(".said").inner_text()
-    assert "it is 990 ms" in predict.locator(".said").inner_text()
     _run_all(page, path, len(CONTROLS))
-    page.get_by_text("You said 1,000 ms. It is 990 ms.").wait_for(timeout=30_000)
-    slider, live = (page.locator(".lesson").nth(k) for k in (2, 3))
+    slider, live = (page.locator(".lesson").nth(k) for k in (0, 1))
 
     handle = slider.locator("input[type=range]")
     handle.focus()
