@@ -22,6 +22,7 @@ NUMBERED = re.compile(
     re.MULTILINE,
 )
 """One thing as several, or several as one."""
+BRACKETED = re.compile(r"(?m)^\S.*? {2,}\((?:[≥≤] )?[\d.,–]+(?: (?:[nµm]?s|min|h|d))?\)(?: |$)")
 NOTHING = re.compile(r"\b(?:nan|NaN|None|inf)\b(?!, which is not a latency)")
 
 
@@ -34,6 +35,9 @@ def output(words: Sequence[str], out: str) -> None:
         assert not (wrong := [hit[0] for hit in NUMBERED.finditer(out)]), (wrong, out)
     if style != "json":
         assert not NOTHING.search(out), out
+    if style == "table" and {"summary", "fanout", "load", "compare"} & {*words}:
+        explained = any("in brackets: " in line for line in out.splitlines())
+        assert explained == bool(BRACKETED.search(out)), out
 
 
 def record(whole: Any) -> None:

@@ -99,7 +99,8 @@ def intervals_text(
                     ),
                 }
             )
-    return table.render(optional=[f"p{name}" for name in ("99.999", "75", "95", "99.99", "90")])
+    optional = [f"p{name}" for name in ("99.999", "75", "95", "99.99", "90")]
+    return table.render(optional=optional, causes=True)
 
 
 def _interval_row(row: IntervalRecord, name: str) -> PercentileRecord:

@@ -119,7 +119,7 @@ def load_text(record: LoadRecord, style: str = "table", out_unit: str | None = N
                 **table.flags(cells[p] for p in percentiles if p in cells),
             }
         )
-    return table.render(optional=("p99.9", "p90", "saturated"))
+    return table.render(optional=("p99.9", "p90", "saturated"), causes=True)
 
 
 def rate_text(rate: float | None) -> str:

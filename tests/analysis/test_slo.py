@@ -16,7 +16,7 @@ from latencykit.plot.series import slo_finding, slo_pairs
 from latencykit.simulate import Server, Stall, paced_loop
 from latencykit.views.page_results import checked_limits
 from latencykit.views.page_series import page_series
-from latencykit.views.slo import SENTENCES, _interval, check_text, exit_text, slo_texts
+from latencykit.views.slo import SENTENCES, _interval, check_text, exit_text, slo_section, slo_texts
 from tests.conftest import FORMS
 
 MS = 1_000_000
@@ -287,6 +287,9 @@ def test_check_load_page_and_chart_judge_by_one_function(failing: float, seconds
     result = lk.SLO.parse(text).check(run)
     (checks,) = lk.load_curve({"100": run}, text).checks
     (shown,) = checked_limits(text, page_series({"run": run}))
+    missed = [row.outcome for row in shown].count("missed")
+    heading = f"SLO: {missed} of 4 limits missed" if missed else "SLO: met"
+    assert heading in slo_section([shown], page_series({"run": run}))
     rows, *others = (
         [(row.statistic, row.outcome, row.sure, row.reason) for row in each]
         for each in (result, checks, shown)

@@ -57,7 +57,7 @@ JUDGED = [
     # report, plan, what was seen, verdict, model where it matters, words of the reason
     (INFLATED, {}, {}, "overcorrects", "", ""),
     (LOST, {}, {}, "loses", "", ""),
-    (OMITTING, {}, {}, "omits", "paced", ""),
+    (OMITTING, {}, {}, "omits", "paced", "1,600 of 2,400 scheduled requests were sent"),
     # Without a rate, it may have been cut off, and its report be of the slowest requests.
     (INFLATED, FREE, {}, "unknown", "", "write the rate as {rate}"),
     # The backlog hides what the tool does, and so does a rate that was never reached,

@@ -160,6 +160,14 @@ def test_the_load_chart_says_the_capacity():
     assert says(drawn(plot.load_curve, sweep(300, 600), slo="99=10s"), "met up to 600")
 
 
+def test_between_the_ends_of_a_capacity_the_chart_is_shaded(ax):
+    found = lk.load_curve(sweep(300, 600, 750, 780, 950), "99=20ms")
+    plot.load_curve(found, ax=ax)
+    (span,) = ax.patches
+    ends = span.get_x(), span.get_x() + span.get_width()
+    assert ends == (found.capacity.low, found.capacity.high)
+
+
 def test_saturated_runs_stand_out(ax):
     plot.load_curve(sweep(600, 990), ax=ax)
     colours = [bar.get_facecolor()[:3] for bar in ax.child_axes[0].patches]

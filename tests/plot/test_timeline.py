@@ -43,6 +43,11 @@ def test_a_coarse_clock_leaves_no_gaps(step):
     assert np.nanmax(lines_of(strip)["rate"].get_ydata()) < 280
 
 
+def test_a_clock_of_milliseconds_leaves_no_gaps_between_short_intervals():
+    log = log_of_values([[10**6] * 3] * 50, np.arange(50) * 0.011, np.full(50, 0.01))
+    assert not intervals_of(log, [50]).gap.any()
+
+
 def test_values_are_the_logs_own():
     log = log_of(20, 150)
     table = log.by_interval([99])

@@ -17,6 +17,7 @@ import pytest
 
 import latencykit
 from latencykit.cli import TASKS, history
+from tests.history.conftest import fill
 from tests.snapshots.schemas import schemas
 
 Run = Callable[..., tuple[int, str, str]]
@@ -117,13 +118,24 @@ ASKED: list[tuple[object, ...]] = [
 def test_every_style_says_what_the_record_does(
     words: tuple[object, ...], run: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In CSV numbers and single words; in a terminal the cells of the Markdown table."""
     monkeypatch.setenv("COLUMNS", "200")
+    in_every_style(run, str(words[0]), *words)
+
+
+def test_every_style_says_what_a_history_does(run: Any, tmp_path: Path) -> None:
+    for runs in (3, 20):
+        fill(tmp_path, runs, 0 if runs == 3 else 3)
+        for words in (("check", LOGS[0], "--unit", "ns"), ("show",)):
+            in_every_style(run, f"history-{words[0]}", "history", *words, "--store", tmp_path)
+
+
+def in_every_style(run: Any, schema: str, *words: object) -> None:
+    """In CSV numbers and single words; in a terminal the cells of the Markdown table."""
     status, out, _ = run(*words, "--format", "json")
     if status == 2:  # several measurements of one output cannot be diagnosed together
         assert words[0] == "diagnose"
         return
-    known = [*leaves(validated(str(words[0]), out))]
+    known = [*leaves(validated(schema, out))]
     numbers = np.array([float(one) for one in known if isinstance(one, int | float)])
     texts = {str(one) for one in known} | {f"p{number:g}" for number in numbers} | {"", "yes", "no"}
     for row in run.csv(*words, status=status):
@@ -170,6 +182,8 @@ def test_what_is_written(record: Any, tmp_path: Path) -> None:
         record(command, log, "-o", tmp_path / out)
     record("convert", log, tmp_path / "a.hgrm")
     assert record("merge", log, log, "-o", tmp_path / "a.hlog")["count"] == 2 * 6852
+    summed = record("merge", *[tmp_path / "a.hgrm"] * 2, "-o", tmp_path / "b.json")
+    assert summed["count"] == 2 * 6852
     record("hiccup", "--duration", "1s", "-o", tmp_path / "b.hlog")
 
 

@@ -32,7 +32,6 @@ def test_the_gap_of_the_stall_is_a_gap(raw):
     assert sum(map(bool, marks)) > 40
 
 
-@pytest.mark.slow
 def test_without_colours_lines_have_letters(raw):
     text = terminal_chart({"one": raw, "two": raw.histogram()}, colour=False)
     assert "\x1b" not in text
