@@ -46,7 +46,7 @@ _VALUE = (
 _NAME = (
     r"(?:(?<![a-z0-9])(?<!\d - )p\s?\(?(?P<p>\d{1,5}(?:[._]\d+)?)\)?(?![a-z0-9])"
     r"|(?<![\w.,/-])(?P<share>\d{1,3}(?:\.\d+)?)\s?(?:%|pct\b|'?(?:st|nd|rd|th)\b)"
-    r"|(?<![a-z0-9])(?P<word>mean|average|avg|median|med|minimum|min|maximum|max|fastest|slowest"
+    r"|(?<![a-z0-9])(?P<word>(?:avg/)?mean|average|avg|median|med|minimum|min|maximum|max|fastest|slowest"
     r"|best|worst)(?![a-z0-9]))"
 )
 _STATISTIC = re.compile(
@@ -181,7 +181,7 @@ def _statistics(line: str, context: str) -> tuple[str, list[_Statistic]] | None:
     default = (unit["hint"] or unit["words"]) if unit else ""
     stats: list[_Statistic] = []
     for match in matches:
-        word = (match["word"] or "").lower()
+        word = (match["word"] or "").lower().removeprefix("avg/")
         name = _ENDS.get(word) or STATISTIC_WORDS.get(word)
         if name is None:
             name = float(match["share"]) if match["share"] else percentile_named(f"p{match['p']}")
@@ -373,7 +373,7 @@ def read(source: Source, options: ReadOptions) -> Series:
 
 def _title(heading: str) -> str:
     """Return the words of a heading, without notes behind them; none of a fact with its number."""
-    heading = heading.strip(" .:=-#*")
+    heading = heading.strip(" .:=-#*\"'{}[],")
     if re.search(r"\d", heading) and " " in heading:
         heading = re.split(r" [(\[]|[.,;] ", heading)[0].rstrip(" :")
         heading = "" if re.search(r"\d", heading) else heading

@@ -22,8 +22,9 @@ from latencykit.io import rows as table_rows
 from latencykit.io.raw import build_samples as gather
 from latencykit.io.raw import cells as names
 from latencykit.io.raw import cells as values
+from latencykit.io.raw.objects import sniff_lines
 from latencykit.io.reading import detect, read, read_source
-from latencykit.io.source import ReadOptions, Source
+from latencykit.io.source import Confidence, Head, ReadOptions, Source
 from latencykit.io.writing import write_series as write
 
 MS = 1_000_000
@@ -376,6 +377,11 @@ def test_raw_shapes_are_distinguished(tmp_path, text, name, format_):
     path = tmp_path / name
     path.write_text(text)
     assert detect(Source(path)).name == format_
+
+
+def test_a_configuration_is_not_a_request():
+    text = b'{"workload": {"rps": 25, "duration_s": 60}, "slo": {"p95_latency_ms": 500}}\n'
+    assert sniff_lines(Head("x.json", text)) == Confidence.NO
 
 
 def test_latencies_within_a_report_are_its_samples(read_text):

@@ -62,8 +62,11 @@ def sniff_lines(head: Head) -> Confidence:
     if len(lines) == 1 and percentile_lines.sniff(head):
         return Confidence.NO  # a report, not a request
     records = [_first_value(line.strip(), 0) for line in lines]
-    several = len(records) > 1 and all(isinstance(record, dict) for record in records)
-    return Confidence.GENERIC if several or _has_latency(records[0]) else Confidence.NO
+    if len(records) > 1 and all(isinstance(record, dict) for record in records):
+        return Confidence.GENERIC
+    alone = records[0]
+    of_a_run = isinstance(alone, dict) and are_statistics(json_text.flat(alone))  # or its SLO
+    return Confidence.GENERIC if _has_latency(alone) and not of_a_run else Confidence.NO
 
 
 def sniff_document(head: Head) -> Confidence:

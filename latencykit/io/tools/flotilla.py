@@ -23,14 +23,15 @@ from latencykit.units import NANOSECONDS, parse_duration
 _RULE = re.compile(r"^[\s|+\-=:─━│┃┼┌┐└┘├┤┬┴╌╭╮╰╯═║╪╬╔╗╚╝┏┓┗┛┡┩╇┳┻┣┫╋┠┨┯┷┿╀╁╂]*$")
 _BARS = re.compile(r"[|│┃║]")
 _UNIT = re.compile(
-    r"[(\[]\s*(ns|us|µs|μs|ms|msec|s|sec|seconds)\s*[)\]]|[_ ](ns|us|µs|μs|ms|s)$", re.IGNORECASE
+    r"[(\[]\s*(?:in )?(ns|us|µs|μs|ms|msec|s|sec|seconds)\s*[)\]]|[_ ](ns|us|µs|μs|ms|s)$",
+    re.IGNORECASE,
 )
 _WORDS = build.STATISTIC_WORDS | {"q1": 25.0, "q2": 50.0, "q3": 75.0}
 _FAILED = re.compile(r"errors?|fail(?:ed|s|ures?)|(?:failed|error) (?:requests|count)")
 _WORDS_JOINED = re.compile(r"(?<=[a-z0-9])(?=[A-Z][a-z])")  # P50LatencyMs
 _LINE = re.compile(r"(?<=%) line$", re.IGNORECASE)
 _TIME = re.compile(r"time(?!out)|date|ts$|start|end$|second|interval|epoch", re.IGNORECASE)
-_NUMBER = re.compile(r"-?[\d.,]+ ?[%x×]?")
+_NUMBER = re.compile(r"-?[\d.,]+ ?(?:[%x×]|\w+/s(?:ec)?)?")
 _VALUE = re.compile(r"[\d.,]+ ?(?:[nuµμm]?s)?|[-–]?|N/A|NaN")
 _APART = (r"\t+| {2,}", r"\s+")  # what separates columns without bars
 _TIMED = re.compile(r"[\d.,]+ ?[nuµμm]?s|[-–]")  # of such columns
@@ -218,9 +219,12 @@ def read_flotilla(source: Source, options: ReadOptions) -> dict[str, Data]:
 
 def read_table(source: Source, options: ReadOptions) -> Series:
     """Read one series per row, and per system where the headings name several."""
+    lines, titled = plain(source.text()).split("\n"), None
     for table in _tables(source.text()):
         if not table.rows:
             continue
+        above = (line for line in reversed(lines[: table.line - 1]) if not _RULE.match(line))
+        titled = _UNIT.search(next(above, "")) or titled
         jmeter = any(map(_LINE.search, table.heading))
         cells_of = zip(*(cells for _, cells in table.rows), strict=True)
         styles, _ = styles_of({str(k): cells for k, cells in enumerate(cells_of)})
@@ -246,7 +250,8 @@ def read_table(source: Source, options: ReadOptions) -> Series:
                 own = table.of(whose)
                 if all(cells[k] in _NOTHING for k in _percentiles(own)):
                     continue  # diskspd's reads, where all were writes
-                stated = said and build.unit_in(said[1] or said[2])
+                in_words = said or titled
+                stated = in_words and build.unit_in(in_words[1] or in_words[2])
                 unit = _unit(own, cells, stated, options, jmeter)
                 if unit is None:
                     seen = "the table does not say the unit of its numbers"
