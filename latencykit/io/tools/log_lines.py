@@ -349,10 +349,6 @@ def _w3c(head: Head) -> Log | None:
     )
 
 
-def _sniff_w3c(head: Head) -> Confidence:
-    return certain(_w3c(head))
-
-
 def _read_w3c(source: Source, options: ReadOptions) -> dict[str, Data]:
     log = _w3c(source.head)
     if log is None:
@@ -361,5 +357,5 @@ def _read_w3c(source: Source, options: ReadOptions) -> dict[str, Data]:
 
 
 FORMATS = {name: (log.sniff, log) for name, log in _PRESETS.items()} | {
-    "w3c": (_sniff_w3c, _read_w3c)
+    "w3c": (lambda head: certain(_w3c(head)), _read_w3c)
 }
