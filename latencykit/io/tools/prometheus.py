@@ -179,22 +179,16 @@ def _sum_of(parts: Sequence[Any], failed: int) -> Any:
 
 def _quantile_note(histogram: Histogram) -> str:
     """The result of Prometheus' ``histogram_quantile``, which people know from a dashboard."""
-    buckets = histogram.buckets
+    buckets, index = histogram.buckets, histogram.index
+    ends, total = np.cumsum(histogram.counts), histogram.count + histogram.censored
+    ranks = np.stack((ends - histogram.counts, ends), axis=1).ravel()
+    values = np.stack((buckets.low(index), buckets.high(index)), axis=1).ravel()
     assert isinstance(buckets, EdgeBuckets)
-    counts = np.zeros(len(buckets), np.int64)
-    counts[histogram.index] = histogram.counts
-    cumulative, total = np.cumsum(counts), histogram.count + histogram.censored
-    shown = []
-    for q in (0.5, 0.99):
-        rank = q * total
-        at = int(np.searchsorted(cumulative, rank, "left"))
-        if at >= len(buckets):
-            value = float(buckets.highs[-1])
-        else:
-            share = (rank - cumulative[at] + counts[at]) / counts[at] if counts[at] else 1.0
-            value = float(buckets.lows[at] + (buckets.highs[at] - buckets.lows[at]) * share)
-        shown.append(f"p{q * 100:g} {format_value(value, histogram.unit)}")
-    return f"{_DASHBOARD} {', '.join(shown)}"
+    top = float(buckets.highs[-1])  # of what lies above it, too
+    ranks, values = np.append(ranks, (histogram.count, total)), np.append(values, (top, top))
+    found = np.interp(np.nextafter((0.5 * total, 0.99 * total), 0), ranks, values).tolist()
+    cells = (format_value(value, histogram.unit) for value in found)
+    return "{} p50 {}, p99 {}".format(_DASHBOARD, *cells)
 
 
 # ------------------------------------------------------------
@@ -343,24 +337,19 @@ def _from_cumulative(
     line: int | None,
 ) -> Histogram | None:
     """The histogram of counts up to each edge (``le``), censored above the last finite one."""
-    limits = np.array(sorted(edge for edge in edges if math.isfinite(edge)))
-    cumulative = np.rint([edges[edge] for edge in limits.tolist()])
-    counted = edges.get(math.inf, count)
-    last = cumulative[-1] if cumulative.size else 0.0
-    total = round(counted) if math.isfinite(counted) else int(last)
-    if total <= 0:
-        return None
-    finite = np.isfinite(cumulative).all()
-    if not finite or (np.diff(cumulative) < 0).any() or last > total:
+    if math.isfinite(count):
+        edges = {math.inf: count, **edges}
+    limits = np.array(sorted(edges))
+    counts = np.diff(np.rint([edges[edge] for edge in limits.tolist()]), prepend=0)
+    if not (counts >= 0).all():
         seen = "the buckets' counts shrink towards higher edges"
         raise source.corrupt(line, seen, "counts that add up (le is cumulative)")
-    if not limits.size:
+    if not counts.any() or not np.isfinite(limits).any():
         return None
-    counts = np.diff(cumulative, prepend=0).astype(np.int64)
-    above, stats = total - int(last), {"mean": mean}
-    histogram = build.data_from_buckets(
-        lower_edges(limits)[:-1], limits, counts, run, stats=stats, above=above
-    )
+    moment = np.zeros(1)
+    log = log_of_edges(lower_edges(limits)[:-1], limits, counts[None], moment, moment, run)
+    stats = build.in_nanoseconds({"mean": mean}, run.unit)
+    histogram = replace(log[0], run=run, reported_stats=stats)
     return histogram.with_run(notes=(*run.notes, _quantile_note(histogram)))
 
 
@@ -410,7 +399,6 @@ _TOKEN = re.compile(
     r"""(?P<text>"(?:[^"\\\n]|\\.)*+"|'(?:[^'\\\n]|\\.)*+')|(?P<open>[{<])|(?P<close>[}>])"""
     r"""|(?P<name>[A-Za-z_]\w*+)(?=\s*+[:{<])|(?P<mark>[:,;])|(?P<number>[^\s{}<>,;:"']++)"""
 )
-_NATIVE_SCHEMAS = range(-4, 9)
 
 
 def sniff_protobuf(head: Head) -> Confidence:
@@ -512,7 +500,7 @@ def _buckets(record: JSONObject, source: Source) -> tuple[Floats, Floats, Floats
     first = np.cumsum(steps)  # of each span, without the buckets of the spans before
     index = np.repeat(first, as_positions(lengths)) + np.arange(counts.size)
     schema = int(record.get("schema", 0))
-    if schema not in _NATIVE_SCHEMAS:
+    if not -4 <= schema <= 8:
         seen = f"a native histogram of schema {schema}"
         raise source.corrupt(None, seen, "schema -4 to 8, whose buckets are exponential")
     zero = float(record.get("zero_count_float") or record.get("zero_count") or 0)
