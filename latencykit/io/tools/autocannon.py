@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from latencykit.core.run import Run
-from latencykit.errors import InvalidArgumentError
 from latencykit.io import build, json_text
 from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 from latencykit.io.text_reports import certain, fact, has_match, plain, text_of_run
@@ -107,22 +106,18 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
     def value(cell: str) -> float:
         return round(parse_duration(cell.replace(",", ""), "ms"), 3)
 
-    points: dict[float, float]
-    try:  # NaN: every reply was bad
-        points, stats = build.statistics_in({k: value(v) for k, v in table.items() if v != "NaN"})
-        below = False  # in the table that -l adds
-        for cells in rows:
-            if cells[:2] == ["Percentile", "Latency (ms)"]:
-                below = True
-            elif below and cells[:2] == ["Code", "Count"]:  # the table of status codes
-                break
-            elif below and len(cells) == 2:
-                points[float(cells[0])] = value(cells[1])
-            elif below and re.match(r"[\w]", cells[0]):
-                break
-    except (InvalidArgumentError, ValueError) as error:
-        seen = f"a latency that cannot be read ({error})"
-        raise source.corrupt(None, seen, "such as 15 ms") from None
+    points: dict[float, float]  # NaN: every reply was bad
+    points, stats = build.statistics_in({k: value(v) for k, v in table.items() if v != "NaN"})
+    below = False  # in the table that -l adds
+    for cells in rows:
+        if cells[:2] == ["Percentile", "Latency (ms)"]:
+            below = True
+        elif below and cells[:2] == ["Code", "Count"]:  # the table of status codes
+            break
+        elif below and len(cells) == 2:
+            points[float(cells[0])] = value(cells[1])
+        elif below and re.match(r"[\w]", cells[0]):
+            break
     run, count = _facts(text, rows)
     if not count and not stats.get("max"):
         return {"": build.unanswered(run)}

@@ -181,8 +181,8 @@ def read_xml(source: Source, options: ReadOptions) -> dict[str, Data]:
 
 _LINE = re.compile(
     r"^(?:[^\n=]{0,400}?[ \t])??(?P<name>\S{0,200}) (?P<sign>[=+]) +(?P<count>\d+) in +"
-    r"(?:(?P<hours>\d+):(?P<minutes>\d+):)?(?P<seconds>\d+(?:[.,]\d+)?)s? = +(?P<rate>[\d.,]+)/s "
-    r"Avg: +(?P<mean>\d+) Min: +(?P<min>\d+) Max: +(?P<max>\d+) Err: +(?P<failed>\d+)",
+    r"(?:(?P<hours>\d+):(?P<minutes>\d+):)?(?P<seconds>\d+(?:[.,]\d+)?)s? = +(?P<achieved>[\d.,]+)"
+    r"/s Avg: +(?P<mean>\d+) Min: +(?P<min>\d+) Max: +(?P<max>\d+) Err: +(?P<failed>\d+)",
     re.MULTILINE,
 )
 
@@ -197,22 +197,16 @@ def read_summary(source: Source, options: ReadOptions) -> dict[str, Data]:  # no
     runs: dict[str, list[dict[str, float]]] = {}
     intervals: dict[str, list[dict[str, float]]] = {}
     for row in _LINE.finditer(text_of_run(source, r"^.*\bStarting standalone test", _LINE)):
-        cells = {key: (cell or "0").replace(",", ".") for key, cell in row.groupdict().items()}
         one = {
-            key: float(cells[key]) for key in ("count", "mean", "min", "max", "failed", "seconds")
+            key: float((cell or "0").replace(",", "."))
+            for key, cell in row.groupdict().items()
+            if key not in ("name", "sign")
         }
-        one["duration"] = (
-            3600 * float(cells["hours"]) + 60 * float(cells["minutes"]) + one.pop("seconds")
-        )
-        one["achieved"] = float(cells["rate"])
+        one["duration"] = 3600 * one.pop("hours") + 60 * one.pop("minutes") + one.pop("seconds")
         known = (intervals if row["sign"] == "+" else runs).setdefault(row["name"], [])
+        last = known[-1] if known and row["sign"] == "=" else {"min": -1.0}
         rising = ("count", "duration", "max", "failed")
-        if (
-            row["sign"] == "="
-            and known
-            and all(known[-1][key] <= one[key] for key in rising)
-            and known[-1]["min"] >= one["min"]
-        ):
+        if last["min"] >= one["min"] and all(last[key] <= one[key] for key in rising):
             known.pop()  # the same run, later
         known.append(one)
     for name in intervals.keys() - runs.keys():
