@@ -72,7 +72,7 @@ class _TimeField:
         """Return the pattern of what follows the status, with the time as the group `name`."""
         value = rf"(?P<{name}>\d+(?:\.\d+)?)"
         if self.label is not None:
-            return rf'(?:|.*?[^\w.$%-]){re.escape(self.label)} ?[=:] ?"?{value}'
+            return rf'(?:.*[^\w.$%-])?{re.escape(self.label)} ?[=:] ?"?{value}'
         number = r"(?:\d+/)" * self.part + value + r"(?:/\d+)*[a-zµμ]{0,4}"
         if self.left is not None:
             return rf'(?:{_FIELD}[ \t]+){{{self.left}}}"?{number}"?(?=[ \t\r]|$)'
@@ -230,7 +230,7 @@ def _goes_with(values: Floats, body: Floats) -> bool:
 
 _DATE = r"\d\d/(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)/\d{4}:\d\d:\d\d:\d\d"
 _HEAD = (  # ingress-nginx has the client's addresses in brackets, too
-    r"^(?:[^\[\n]{0,200}+\[[^\]\n]{0,400}+\] - ){0,2}[^\[\n]*+\[(?P<start>"
+    r"^[^\[\n]*+(?:\[(?!\d\d/)[^\]\n]{0,400}+\] - [^\[\n]*+){0,2}\[(?P<start>"
     + _DATE
     + r' [-+]\d{4})\] "[^"\\\n]*+(?:\\.[^"\\\n]*+)*+" (?P<status>\d{3}) '
 )

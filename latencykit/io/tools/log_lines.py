@@ -141,7 +141,7 @@ class Log:
         """Texts as columns, statuses as outcomes."""
         columns = {}
         for name, cells in zip(pattern.groupindex, zip(*rows, strict=True), strict=True):
-            words = Words.of(cells)
+            words = Words.named(*coded(cells))  # texts, of which nothing is to be made
             if name in ("start", "end"):  # Java's and Python's 10:15:02,114
                 texts = re.sub(r"\s+", " ", "\0".join(words.names.tolist()).replace(",", "."))
                 words = Words(words.codes, np.array(texts.split("\0"), object))
