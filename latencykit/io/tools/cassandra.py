@@ -19,13 +19,10 @@ from typing import Any
 import numpy as np
 
 from latencykit._typing import JSONObject
-from latencykit.core.blocks import MemoryPart
+from latencykit.core.blocks import Block, MemoryPart
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.run import Run
-from latencykit.errors import PayloadError
-from latencykit.hdr.payload import Payloads, open_payload
 from latencykit.io import build, json_text
-from latencykit.io.hlog import blocks_of_payloads
 from latencykit.io.source import Data, ReadOptions, Series, Source
 from latencykit.io.text_reports import durations, either, fact, has_match, text_of_run
 from latencykit.units import parse_duration
@@ -206,21 +203,14 @@ def _latte_data(
         str(row["histogram"]) for row in each if isinstance(row, dict) and row.get("histogram")
     ]
     if len(payloads) > 1 and len(payloads) == len(samples):
-        starts = [float(sample.get("time_s", 0.0)) for sample in samples]
-        lengths = [float(sample.get("duration_s", 0.0)) for sample in samples]
-
-        def refuse(_: int, reason: str) -> None:
-            seen = f"the histogram of {name} is corrupt ({reason})"
-            raise source.corrupt(None, seen, "a whole payload", "run it again")
-
-        try:
-            opened = Payloads.of(
-                [open_payload(text.encode("ascii", "replace")) for text in payloads]
-            )
-            blocks = list(blocks_of_payloads(np.arange(len(opened)), opened, refuse))
-        except PayloadError as error:
-            refuse(0, str(error))
-            raise
+        parts = [build.histogram_of_payload(text, "ns", run, source, name) for text in payloads]
+        blocks = [
+            Block(np.array([k]), np.array([0, h.index.size]), h.index, h.counts, h.buckets)
+            for k, h in enumerate(parts)
+        ]
+        starts, lengths = (
+            [float(sample.get(key, 0.0)) for sample in samples] for key in ("time_s", "duration_s")
+        )
         return HistogramLog(starts, lengths, [MemoryPart(blocks)], run=run)
 
     def bare(value: object) -> Any:
