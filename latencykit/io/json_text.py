@@ -179,7 +179,7 @@ def batch(
 ) -> list[Any]:
     """Return the objects of a chunk of whole lines; see `lines`."""
     source.json = True
-    text = chunk.decode("utf-8", "replace").removeprefix("\ufeff")
+    text = chunk.decode("utf-8", "replace")
     rows = [line for line in text.split("\n") if line and not line.isspace()]
     try:
         return list(json.loads(without_halves("[" + ",".join(rows) + "]")))
@@ -195,7 +195,7 @@ def numbered(
     Corrupt lines, and one that is cut at the end of the file, are treated as `lines` does.
     """
     closed = chunk.endswith(b"\n")
-    rows = chunk.decode("utf-8", "replace").removeprefix("\ufeff").split("\n")
+    rows = chunk.decode("utf-8", "replace").split("\n")
     for number, line in enumerate(rows, first):
         if not line or line.isspace():
             continue

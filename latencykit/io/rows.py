@@ -33,12 +33,10 @@ if TYPE_CHECKING:
 CUT_LINE = Note("the last line is truncated; it was left out")
 """The note of a reader that left the end of a file out."""
 
-_BYTES = 8 << 20
+_BYTES = 2 << 20
 _LARGEST = 2.0**53
-_PART = 1 << 18  # bytes that stay in the cache
 _BREAK = ord("\n")
 _ORDINARY = 8  # times the mean that the longest line of a table may have before fields are counted
-_ROWS = 1 << 18  # of a piece
 _CELLS = 4 << 20  # that the rows of a piece may take, each as wide as the widest
 _SHOWN = 1000  # bytes of a row in a message
 _SMALL = 1 << 20  # bytes that numpy reads before pandas, which is faster, would be imported
@@ -184,33 +182,14 @@ def _pieces(source: Source, layout: RowLayout, tail: bytearray) -> Iterator[_Pie
     pending, at, skip, longest = b"", 1, layout.skip, in_force().line
     for first, chunk in line_chunks(source):
         pending, at = (pending + chunk, at) if pending else (chunk, first)
-        if len(pending) < longest and (_count(pending, b'"') % 2 or not pending.endswith(b"\n")):
+        if len(pending) < longest and (pending.count(b'"') % 2 or not pending.endswith(b"\n")):
             continue
-        yield from _in_rows(at, pending, skip)
+        yield _Piece(at, pending, skip)
         pending, skip = b"", 0
     end = pending.rfind(b"\n") + 1
     if end:
-        yield from _in_rows(at, pending[:end], skip)
+        yield _Piece(at, pending[:end], skip)
     tail += pending[end:]
-
-
-def _in_rows(first: int, data: bytes, skip: int) -> Iterator[_Piece]:
-    """Pieces with few enough rows that their cells take no more memory than usual."""
-    data = data.removeprefix(b"\xef\xbb\xbf") if first == 1 else data
-    begin, breaks = 0, _count(data, b"\n")
-    step = len(data) * _ROWS // breaks if breaks > _ROWS and b'"' not in data else len(data)
-    while end := data.find(b"\n", begin + step, -1) + 1:
-        yield _Piece(first, data[begin:end], skip)
-        lines = _count(data[begin:end], b"\n")
-        first, begin, skip = first + lines, end, max(0, skip - lines)
-    yield _Piece(first, data[begin:] if begin else data, skip)
-
-
-def _count(data: bytes, character: bytes) -> int:
-    """How often a character occurs; `bytes.count` takes long where that is often."""
-    letters, wanted = np.frombuffer(data, np.uint8), character[0]
-    parts = (letters[at : at + _PART] for at in range(0, letters.size, _PART))
-    return sum(int(np.count_nonzero(part == wanted)) for part in parts)
 
 
 def _plain(data: bytes, skip: int, layout: RowLayout) -> Table | None:
@@ -516,6 +495,7 @@ def line_chunks(source: Source, size: int = _BYTES) -> Iterator[tuple[int, bytes
         pending, line = b"", 1
         while more := stream.read(size):
             more = more.replace(b"\r", b"\n") if lone else more
+            more = more if pending or line > 1 else more.removeprefix(b"\xef\xbb\xbf")
             if len(pending) + len(more) > longest + size:
                 raise InputTooLargeError(
                     f"{source.shown}:{line}: a line of more than {longest:,} bytes; --limit "
@@ -527,7 +507,7 @@ def line_chunks(source: Source, size: int = _BYTES) -> Iterator[tuple[int, bytes
             # a parser takes long over megabytes of blank lines
             if end and not whole.isspace():
                 yield line, whole
-            line += _count(whole, b"\n")
+            line += whole.count(b"\n")
         if pending:
             yield line, pending
 

@@ -266,7 +266,7 @@ def read_pairs(
         done = others = 0
         last: dict[str, str] = {}
         for _, chunk in line_chunks(source):
-            texts = chunk.decode("utf-8", "replace").removeprefix("\ufeff").split("\n")
+            texts = chunk.decode("utf-8", "replace").split("\n")
             records = [pairs(text) for text in texts if text.strip()]
             # A line without an end is cut where it does not end in the pair that others end in.
             before = records[-2] if len(records) > 1 else last
