@@ -367,23 +367,17 @@ class HlogPart:
         self,
         source: Source,
         intervals: LineIntervals,
-        reject: Callable[[int, str], CorruptInputError],
+        refuse: Callable[[int, str], object],
         jobs: int | None = None,
     ) -> None:
-        self._source, self._reject, self._jobs = source, reject, jobs
-        self._offset, self._size, self._line = intervals.offset, intervals.size, intervals.line
+        self._source, self._refuse, self._jobs = source, refuse, jobs
+        self._offset, self._size = intervals.offset, intervals.size
 
-    def _raise(self, row: int, reason: str) -> None:
-        """Raise the error for the line of a row."""
-        raise self._reject(self._line[row], reason)
-
-    def blocks(
-        self, rows: Ints, refuse: Callable[[int, str], object] | None = None
-    ) -> Iterator[Block]:
-        """Yield the blocks of the given rows; `refuse` may let corrupt ones pass."""
+    def blocks(self, rows: Ints) -> Iterator[Block]:
+        """Yield the blocks of the given rows."""
         for span in self._spans(rows):
             while span.rows.size:
-                yield from self._opened(span, refuse or self._raise)
+                yield from self._opened(span)
 
     def threads(self, rows: Ints) -> int:
         """See `latencykit.core.blocks.Part`."""
@@ -398,12 +392,12 @@ class HlogPart:
         """See `latencykit.core.blocks.Part`."""
 
         def opened(span: _Span) -> tuple[list[T], _Span]:
-            return work(list(self._opened(span, self._raise))), span
+            return work(list(self._opened(span))), span
 
         for results, span in in_order(self._spans(rows), opened, threads):
             yield from results
             while span.rows.size:  # what expands very much
-                yield from work(list(self._opened(span, self._raise)))
+                yield from work(list(self._opened(span)))
 
     def _spans(self, rows: Ints) -> Iterator[_Span]:
         """Read the payloads of some rows, neighbours together."""
@@ -420,14 +414,14 @@ class HlogPart:
                 yield _Span(rows[some], data, begins[some] - low, ends[some] - low)
                 first = some.stop
 
-    def _opened(self, span: _Span, refuse: Callable[[int, str], object]) -> Iterator[Block]:
+    def _opened(self, span: _Span) -> Iterator[Block]:
         """Yield blocks of the first rows of a span, as many as memory allows, and take them off."""
         limits = replace(in_force(), block=min(in_force().block, AT_ONCE))
         begins, ends, skipped = span.begins, span.ends, -1
         try:
             payloads = open_between(span.data, begins, ends, limits)
         except RowError as bad:
-            refuse(int(span.rows[bad.row]), str(bad))
+            self._refuse(int(span.rows[bad.row]), str(bad))
             skipped = bad.row
             payloads = open_between(span.data, begins[:skipped], ends[:skipped], limits)
         rows = span.rows[: len(payloads)]
@@ -435,7 +429,7 @@ class HlogPart:
         if taken == span.rows.size:
             span.data = b""
         span.rows, span.begins, span.ends = span.rows[taken:], begins[taken:], ends[taken:]
-        yield from blocks_of_payloads(rows, payloads, refuse)
+        yield from blocks_of_payloads(rows, payloads, self._refuse)
 
 
 # ------------------------------------------------------------
@@ -726,7 +720,7 @@ class _Scan:
         self.notes: list[str] = []
         self.end_legend = self.headed = False
         self.refused = _Refused(source, self.found, options)
-        self.part = HlogPart(source, self.found, self.refused.error, options.jobs)
+        self.part = HlogPart(source, self.found, self.refused.row, options.jobs)
         self.kept: MemoryPart | None = None
         self.total: list[Counts] | None = None
         self.front = b""  # a line that was read after headers
@@ -748,7 +742,7 @@ class _Scan:
         """Decode the intervals: sum them up, and keep them unless they take too much memory."""
         total: TotalsFold | None = TotalsFold()
         blocks, size = list[Block](), 0
-        for block in self.part.blocks(np.arange(len(self.found)), self.refused.row):
+        for block in self.part.blocks(np.arange(len(self.found))):
             try:
                 if total is not None:
                     total.add(block)

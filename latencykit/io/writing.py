@@ -11,7 +11,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from latencykit._files import temporary_folder, whole
+from latencykit._files import whole
 from latencykit._text import guarded
 from latencykit._typing import AnyArray
 from latencykit.core.columns import Words
@@ -196,13 +196,13 @@ def _rows(stream: IO[str], columns: Mapping[str, object], name: str, *, header: 
 # From data types to a file, by its suffix.
 
 
-def write_series(series: Mapping[str, Data], path: Path, **options: Any) -> None:
-    """Write one or several series to a file whose suffix names the format."""
+def write_series(series: Mapping[str, Data], path: Path, suffix: str = "", **options: Any) -> None:
+    """Write one or several series to a file; its suffix, or this one, names the format."""
     from latencykit.io import native_json as json_native
     from latencykit.io.hgrm import write_hgrm
     from latencykit.io.hlog import write_hlog
 
-    suffix = checked_suffix(path)
+    suffix = suffix or checked_suffix(path)
     if suffix == ".hlog":
         write_hlog(_together(series), path)
     elif suffix == ".hgrm":
@@ -297,8 +297,6 @@ def write(
     require_path(path)
     target = Path(path)
     chosen = checked_suffix(target if format is None else Path(f"data.{format}"))
-    with whole(target) as temporary, temporary_folder(".data.", target.parent) as folder:
-        named = folder / f"data{chosen}"
-        write_series({data.run.source or target.stem: data}, named)
-        named.replace(temporary)
+    with whole(target) as temporary:
+        write_series({data.run.source or target.stem: data}, temporary, chosen)
     return target
