@@ -271,27 +271,6 @@ def without_negative(
     return columns, (note,)
 
 
-def per_operation(
-    everything: Samples,
-    code: NDArray[np.int64],
-    names: Sequence[str],
-    apart: Sequence[str] = (),
-) -> dict[str, Data]:
-    """Return the series of an output with several operations: all of them first, then one each."""
-    used = np.unique(code).tolist()
-    if len(used) == 1:
-        return {names[used[0]]: everything}
-    order = np.argsort(code, kind="stable")
-    bounds = np.searchsorted(code[order], np.arange(len(names) + 1))
-    each: dict[str, Data] = {
-        names[k]: everything.select(np.sort(order[bounds[k] : bounds[k + 1]])) for k in used
-    }
-    outside = [k for k, name in enumerate(names) if name in apart]
-    together = everything.select(~np.isin(code, outside)) if outside else everything
-    free = "all operations" if "all" in each else "all"
-    return {free: together.with_run(aggregate=True)} | each
-
-
 def samples_of(
     columns: Mapping[str, Any],
     run: Run,
@@ -304,12 +283,24 @@ def samples_of(
     """Return the series of requests without those of a negative duration, with a note on them.
 
     `columns` are those of `Samples`, further ones as ``columns``, and as ``code`` the place of each
-    request's operation among `names`; see `per_operation`.
+    request's operation among `names`. Of several operations all come first, but for those that are
+    `apart`, then each.
     """
     kept, left_out = without_negative(columns, options)
     further, code = kept.pop("columns", {}), kept.pop("code", None)
     samples = Samples(run=run.with_notes(*left_out), unit=unit, **kept).with_columns(further)
-    return {"": samples} if code is None else per_operation(samples, code, names, apart)
+    used = [] if code is None else np.unique(code).tolist()
+    if len(used) < 2:
+        return {names[used[0]] if used else "": samples}
+    order = np.argsort(code, kind="stable")
+    bounds = np.searchsorted(code[order], np.arange(len(names) + 1))
+    each: dict[str, Data] = {
+        names[k]: samples.select(order[bounds[k] : bounds[k + 1]]) for k in used
+    }
+    outside = [k for k, name in enumerate(names) if name in apart]
+    together = samples.select(~np.isin(code, outside)) if outside else samples
+    free = "all operations" if "all" in each else "all"
+    return {free: together.with_run(aggregate=True)} | each
 
 
 def number_in(text: str, most: float = 1e15) -> float | None:
