@@ -47,6 +47,7 @@ _Families = tuple[dict[str, dict[Labels, "_Metric"]], dict[str, str], dict[str, 
 
 _Value = TypeVar("_Value")
 RESCALED = "the resolution changed in the range: this is the sum since the start, not a log"
+_RATES = "the counts are rates, scaled to a million"
 _DASHBOARD = "histogram_quantile interpolates within a bucket and prints"
 _NO_TIME = word_set(
     "bytes byte size sizes count counts ratio percent percentage length rows items kb kib mb mib "
@@ -312,12 +313,10 @@ def _data(metric: _Metric, run: Run, source: Source) -> Data | None:
     mean = metric.sum / count if count > 0 and math.isfinite(metric.sum) else None
     if metric.native is not None:
         return _native([(0.0, metric.native)], run, source, counters=True)
-    if metric.edges and math.isnan(count) and math.inf not in metric.edges:
-        run = run.with_notes("the buckets have no +Inf: slower requests may be missing")
-    if metric.edges and math.isnan(count):
-        return _of_rates(metric.edges, run, source, metric.line)
     if metric.edges:
-        return _from_cumulative(metric.edges, count, mean, run, source, metric.line)
+        if math.isnan(count) and math.inf not in metric.edges:
+            run = run.with_notes("the buckets have no +Inf: slower requests may be missing")
+        return _from_cumulative(metric.edges, run, source, metric.line, count, mean)
     scale = 0.01 if max(metric.quantiles, default=0.0) > 100 else 1.0  # quantile="99" of some
     points = {p * scale: value for p, value in metric.quantiles.items() if math.isfinite(value)}
     if not (count > 0 or (math.isnan(count) and points)) or (mean is None and not points):
@@ -330,13 +329,19 @@ def _data(metric: _Metric, run: Run, source: Source) -> Data | None:
 
 def _from_cumulative(
     edges: dict[float, float],
-    count: float,
-    mean: float | None,
     run: Run,
     source: Source,
-    line: int | None,
+    line: int | None = None,
+    count: float = math.nan,
+    mean: float | None = None,
 ) -> Histogram | None:
-    """The histogram of counts up to each edge (``le``), censored above the last finite one."""
+    """The histogram of counts up to each edge (``le``), censored above the last finite one.
+
+    Without a count of all they may be rates, as of a query: then only their shape is known.
+    """
+    if math.isnan(count) and any(value != round(value) for value in edges.values()):
+        run, top = run.with_notes(_RATES), max(edges.values()) or 1.0
+        edges = {edge: value / top * 1e6 for edge, value in edges.items()}
     if math.isfinite(count):
         edges = {math.inf: count, **edges}
     limits = np.array(sorted(edges))
@@ -702,22 +707,13 @@ def _over_time(rows: Any, run: Run, kind: str, source: Source) -> Data | None:
     limits = np.array([float(row["metric"]["le"]) for row in rows])
     if kind != "matrix" or all(len(row["values"]) < 2 for row in rows):
         values = (float((row.get("value") or row["values"][0])[1]) for row in rows)
-        return _of_rates(dict(zip(limits.tolist(), values, strict=True)), run, source, None)
+        return _from_cumulative(dict(zip(limits.tolist(), values, strict=True)), run, source)
     times = np.unique(np.concatenate([[float(t) for t, _ in row["values"]] for row in rows]))
     table = np.full((times.size, limits.size), np.nan)
     for column, row in enumerate(rows):
         stamps, cells = np.array(row["values"], dtype=np.float64).T
         table[np.searchsorted(times, stamps), column] = cells
     return _classic(limits, times, np.nan_to_num(table), run, counters=named)
-
-
-def _of_rates(edges: dict[float, float], run: Run, source: Source, line: int | None) -> Data | None:
-    """Counts up to each edge as a query answers them, which may be rates: only their shape."""
-    if any(value != round(value) for value in edges.values()):
-        run = run.with_notes("the counts are rates, scaled to a million")
-        top = max(edges.values())
-        edges = {edge: value / top * 1e6 for edge, value in edges.items()} if top else edges
-    return _from_cumulative(edges, math.nan, None, run, source, line)
 
 
 def _classic(
@@ -819,7 +815,7 @@ def _native(samples: list[Any], run: Run, source: Source, *, counters: bool) -> 
         if not left_out and total > 0 and math.isfinite(values):
             stats = build.in_nanoseconds({"mean": values / total}, run.unit)
         if (counts != np.rint(counts)).any():  # a rate: only the shape is known
-            run = run.with_notes("the counts are rates, scaled to a million")
+            run = run.with_notes(_RATES)
             counts = counts / counts.sum() * 1e6
         starts = lengths = np.zeros(1)
     else:
