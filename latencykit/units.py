@@ -24,6 +24,7 @@ NANOSECONDS: dict[str, float] = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
 """Nanoseconds per unit of stored values; ``none`` (a bare number) has none."""
 
 _SPELLINGS = {
+    **dict.fromkeys(("ps", "picosecond", "picoseconds"), 1e-3),
     **dict.fromkeys(("ns", "nsec", "nsecs", "nanosecond", "nanoseconds"), NANOSECONDS["ns"]),
     **dict.fromkeys(
         ("us", "usec", "usecs", "µs", "μs", "microsecond", "microseconds"), NANOSECONDS["us"]

@@ -74,7 +74,8 @@ _LIMIT = re.compile(
 )
 # The unit in a label or heading, and in a key of JSON: ``[ms]``, ``in ms``, ``latencyMs``.
 _LABEL_UNIT = re.compile(
-    rf"[(\[](?P<hint>{_UNIT})[)\]]|(?:in |_(?=\w{{2}}))(?P<words>{_UNIT})(?![a-z0-9])",
+    rf"[(\[](?P<hint>{_UNIT})[)\]]|(?:in |_(?=\w{{2}}))(?P<words>{_UNIT})(?![a-z0-9])"
+    r"|latency (?P<last>nsec|usec|msec|[nuµm]s)\W*$",
     re.IGNORECASE,
 )
 _KEY_UNIT = re.compile(
@@ -178,7 +179,7 @@ def _statistics(line: str, context: str) -> tuple[str, list[_Statistic]] | None:
     if re.search(r"\w", _ASIDE.sub("", rest)) or len(words) > _MOST_WORDS:
         return None
     unit = _LABEL_UNIT.search(label) or _LABEL_UNIT.search(re.split(r"\s\d", context)[0])
-    default = (unit["hint"] or unit["words"]) if unit else ""
+    default = (unit["hint"] or unit["words"] or unit["last"]) if unit else ""
     stats: list[_Statistic] = []
     for match in matches:
         word = (match["word"] or "").lower().removeprefix("avg/")

@@ -99,7 +99,10 @@ def _sample(source: Source) -> Data:
 
 def read_estimates(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read mean, median and standard deviation."""
-    record: dict[str, object] = json_text.load(source)
+    record: dict[str, object] = {  # old releases wrote StdDev
+        re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key).lower(): value
+        for key, value in json_text.load(source).items()
+    }
     if "std_dev" not in record or source.path.parent.name == "change":
         seen = "these are ratios between two runs (change/estimates.json)"
         hint = "read new/estimates.json, or the directory target/criterion"

@@ -31,7 +31,7 @@ _FAILED = re.compile(r"errors?|fail(?:ed|s|ures?)|(?:failed|error) (?:requests|c
 _WORDS_JOINED = re.compile(r"(?<=[a-z0-9])(?=[A-Z][a-z])")  # P50LatencyMs
 _LINE = re.compile(r"(?<=%) line$", re.IGNORECASE)
 _TIME = re.compile(r"time(?!out)|date|ts$|start|end$|second|interval|epoch", re.IGNORECASE)
-_NUMBER = re.compile(r"-?[\d.,]+ ?(?:[%x×]|\w+/s(?:ec)?)?")
+_NUMBER = re.compile(r"-?[\d.,]+ ?(?:[%x×]|\w+/s(?:ec)?|[nuµμm]?s)?")
 _VALUE = re.compile(r"[\d.,]+ ?(?:[nuµμm]?s)?|[-–]?|N/A|NaN")
 _APART = (r"\t+| {2,}", r"\s+")  # what separates columns without bars
 _TIMED = re.compile(r"[\d.,]+ ?[nuµμm]?s|[-–]")  # of such columns
@@ -113,6 +113,7 @@ def _tables(text: str) -> Iterator[_Table]:
 def _rows(text: str) -> Iterator[tuple[int, list[str]]]:
     """The number and the cells of each line but rules; no cells where it is none of a table."""
     width, apart = 0, r"\s+"  # of a table whose columns only blanks separate
+    timed: list[int] = []  # its percentiles, where other columns are about something else
     first = text.lstrip("\ufeff\n").partition("\n")[0]
     mark = max(",;\t", key=first.count)
     names = first.replace('"', "").split(mark)
@@ -134,6 +135,12 @@ def _rows(text: str) -> Iterator[tuple[int, list[str]]]:
             if heading is not None:
                 cells, apart = heading
                 width = len(cells)
+                kinds = [_column(cell).kind for cell in cells]
+                timed = [k for k, kind in enumerate(kinds) if isinstance(kind, float)]
+                timed = timed if None in kinds[1:] else []
+            elif timed:
+                if len(words) == width and all(_TIMED.fullmatch(words[k]) for k in timed):
+                    cells = words
             elif 2 < width <= len(words) and all(map(_TIMED.fullmatch, words[1 - width :])):
                 cells = [" ".join(words[: 1 - width]), *words[1 - width :]]
         yield number, cells
@@ -143,7 +150,10 @@ def _heading(line: str, apart: str) -> tuple[list[str], str] | None:
     """The cells of a heading whose first names the rows, and all others statistics."""
     words = re.split(apart, line)
     kinds = [_column(word).kind for word in words] if 2 < len(words) < 100 else [0.0]
-    return (words, apart) if kinds[0] is None and None not in kinds[1:] else None
+    points = [kind for kind in kinds if isinstance(kind, float)]  # none are gains such as -5 %
+    wide = apart == _APART[0] and len(points) > 1 and points == sorted(set(points))
+    wide = wide and not any(re.fullmatch(r"[\d.,]+\)?", word) for word in words)
+    return (words, apart) if kinds[0] is None and (wide or None not in kinds[1:]) else None
 
 
 def _turned(rows: list[tuple[int, list[str]]]) -> Iterator[_Table]:

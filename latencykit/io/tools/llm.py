@@ -538,7 +538,7 @@ def read_inference_summary(
         failed=int((record.get("failures") or {}).get("count") or 0),
     )  # fmt: skip
     for key, name in _INFERENCE_PERF.items():
-        metric = (good.get("latency") or {}).get(key)
+        metric = (good.get("latency") or good).get(key)  # beside counts, as Prometheus reports them
         if metric:
             yield name, _from_statistics(name, metric, good["count"], run)
 

@@ -78,7 +78,9 @@ def read_memtier_json(source: Source, options: ReadOptions) -> Series:  # noqa: 
     )  # fmt: skip
     if len(sections) > 1:
         run = run.with_notes(f"of {', '.join(sections)}, this is {chosen}")
-    names = [name for name, row in section.items() if isinstance(row, dict) and row.get("Count")]
+    # Old releases print no count; a command that was not sent has none, or no latency.
+    names = [name for name, row in section.items()
+             if isinstance(row, dict) and row.get("Count", row.get("Latency"))]  # fmt: skip
     for name in sorted(names, key=lambda name: name != _TOTALS):
         row, failed = section[name], int(section[name].get("Connection Errors") or 0)
         own = run.replace(aggregate=name == _TOTALS, achieved=row.get("Ops/sec"), failed=failed)
@@ -101,7 +103,7 @@ def read_memtier_json(source: Source, options: ReadOptions) -> Series:  # noqa: 
             if step.get("percent"):
                 points[step["percent"]] = build.nanoseconds(step["<=msec"], "ms")
         points.pop(0.0, None)
-        yield name, build.data_from_points(points, int(row["Count"]), stats, own)
+        yield name, build.data_from_points(points, row.get("Count"), stats, own)
 
 
 def read_memtier_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
