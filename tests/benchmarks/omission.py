@@ -11,9 +11,9 @@ from __future__ import annotations
 import argparse
 import time
 from collections import Counter
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+from unittest import mock
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from latencykit import simulate
 from latencykit.analysis import explanations, facts, omission, stall_records, stalls
 from latencykit.core.run import Run
 from tests.benchmarks import truth_diagnosis as worlds
+from tests.benchmarks.tables import show
 from tests.benchmarks.truth_diagnosis import World, seeded
 
 if TYPE_CHECKING:
@@ -297,21 +298,15 @@ def service_times(seeds: range) -> str:
     )
 
 
-def table(counts: dict[tuple[str, str], Counter[str]]) -> str:
-    """Markdown: verdicts by row and form."""
-    names = VERDICTS
-    lines = [
-        f"| world | form | runs | {' | '.join(names)} | sure of `omits` |",
-        "|---|---|--:|" + "--:|" * (len(names) + 1),
-    ]
+def table(title: str, counts: dict[tuple[str, str], Counter[str]]) -> None:
+    """Print verdicts by row and form."""
+    rows = []
     for (row, form), cell in counts.items():
-        total = sum(cell[name] for name in names)
-        cells = " | ".join(
-            f"{cell[name]} ({100 * cell[name] / total:.1f} %)" if cell[name] else ""
-            for name in names
-        )
-        lines.append(f"| {row} | {form} | {total} | {cells} | {cell['sure omits'] or ''} |")
-    return "\n".join(lines)
+        total = sum(cell[name] for name in VERDICTS)
+        shares = {name: f"{cell[name]} ({100 * cell[name] / total:.1f} %)" for name in VERDICTS}
+        cells = (text if cell[name] else "" for name, text in shares.items())
+        rows.append([row, form, total, *cells, cell["sure omits"] or ""])
+    show(title, ["world", "form", "runs", *VERDICTS, "sure of `omits`"], rows, text=2)
 
 
 WORLDS = {
@@ -324,12 +319,9 @@ WORLDS = {
 """Rows by the explanation that is true of them."""
 
 
-def weighted(counts: dict[tuple[str, str], Counter[str]]) -> str:
+def weighted(counts: dict[tuple[str, str], Counter[str]]) -> None:
     """How often runs that omit nothing are accused, and what is sure is wrong, each world as common as its prior."""
-    lines = [
-        "| source | form | wrongly accused | sure of `omits`, `clean` | of these wrong |",
-        "|---|---|--:|--:|--:|",
-    ]
+    lines = []
     for source in ("unlabelled", "generator"):
         prior = dict(zip(explanations.EXPLANATIONS, explanations.PRIORS[source], strict=True))
         for form in FORMS[:3]:
@@ -347,10 +339,10 @@ def weighted(counts: dict[tuple[str, str], Counter[str]]) -> str:
                     wrong += share * parts[false]
                     honest += share * (name != "waits")
                     accused += share * (name != "waits") * cell["omits"] / total
-            lines.append(
-                f"| {source} | {form} | {accused / honest:.2%} | {sure / (honest + prior['waits']):.0%} | {wrong / sure:.1%} |"
-            )
-    return "\n".join(lines)
+            shares = accused / honest, sure / (honest + prior["waits"]), wrong / sure
+            lines.append([source, form, *(f"{part:.1%}" for part in shares)])
+    header = ["wrongly accused", "sure of `omits`, `clean`", "of these wrong"]
+    show(weighted.__doc__ or "", ["source", "form", *header], lines, text=2)
 
 
 def processor_time() -> str:
@@ -372,17 +364,6 @@ def processor_time() -> str:
 
 
 # ---------------------------------------------------------------- ablation
-
-
-@contextmanager
-def patched(module: Any, name: str, value: Any) -> Iterator[None]:
-    """While the block runs, a name of a module is another."""
-    before = getattr(module, name)
-    setattr(module, name, value)
-    try:
-        yield
-    finally:
-        setattr(module, name, before)
 
 
 def _constant(value: Any) -> Callable[..., Any]:
@@ -418,8 +399,8 @@ def mechanisms() -> dict[str, tuple[Any, str, Any]]:
     }  # fmt: skip
 
 
-def ablation(seeds: range) -> str:
-    """Markdown: by mechanism, how many verdicts change without it, for better and for worse."""
+def ablation(seeds: range) -> None:
+    """Print, by mechanism, how many verdicts change without it, for better and for worse."""
     cases = [case for group in GROUPS for case in group(seeds)][::5]
 
     def good(row: str, verdict: str) -> int:
@@ -432,24 +413,21 @@ def ablation(seeds: range) -> str:
     def verdicts() -> list[str]:
         return [lk.diagnose(data, **stated).verdict for _, _, data, stated in cases]
 
-    whole = verdicts()
-    lines = [
-        f"| without ({len(cases)} runs) | verdicts that change | better | worse |",
-        "|---|--:|--:|--:|",
-    ]
+    whole, rows = verdicts(), []
     for name, (module, attribute, value) in mechanisms().items():
-        with patched(module, attribute, value):
+        with mock.patch.object(module, attribute, value):
             less = verdicts()
         moved = [
             good(case[0], b) - good(case[0], a)
             for case, a, b in zip(cases, whole, less, strict=True)
         ]
         changed = sum(a != b for a, b in zip(whole, less, strict=True))
-        lines.append(
-            f"| {name} | {changed} | {sum(m > 0 for m in moved)} | {sum(m < 0 for m in moved)} |"
-        )
-        print(lines[-1], flush=True)
-    return "\n".join(lines)
+        rows.append([name, changed, sum(m > 0 for m in moved), sum(m < 0 for m in moved)])
+    show(
+        f"Without a mechanism, {len(cases)} runs",
+        ["without", "verdicts that change", "better", "worse"],
+        rows,
+    )
 
 
 def main() -> None:
@@ -460,15 +438,15 @@ def main() -> None:
     given = options.parse_args()
     seeds = range(given.first, given.first + given.seeds)
     if given.ablate:
-        print(ablation(seeds))
+        ablation(seeds)
         return
     every: dict[tuple[str, str], Counter[str]] = {}
     for group in GROUPS:
         counts = judged(group(seeds))
         every |= counts
-        print(f"### {group.__doc__}\n\n{table(counts)}\n", flush=True)
-    print(f"### {weighted.__doc__}\n\n{weighted(every)}\n\n{processor_time()}\n", flush=True)
-    print(service_times(seeds))
+        table(group.__doc__ or "", counts)
+    weighted(every)
+    print(f"\n{processor_time()}\n\n{service_times(seeds)}")
 
 
 if __name__ == "__main__":

@@ -7,10 +7,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
+from unittest import mock
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from latencykit.errors import LatencyKitError
 from latencykit.hdr import payload
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
 __all__ = ["numpy_alone", "run", "same"]
 
@@ -73,14 +74,8 @@ def _replayed(compiler: str, library: Path) -> str:
     return done.stdout.strip()
 
 
-@contextmanager
-def numpy_alone() -> Iterator[None]:
-    """Have numpy do everything for a while."""
-    compiled, kernel._C = kernel._C, None
-    try:
-        yield
-    finally:
-        kernel._C = compiled
+numpy_alone = partial(mock.patch.object, kernel, "_C", None)
+"""Have numpy do everything for a while."""
 
 
 def same(bodies: list[bytes], slots: int, values: np.ndarray) -> bool:

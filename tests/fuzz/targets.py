@@ -17,6 +17,7 @@ import tempfile
 import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest import mock
 
 import numpy as np
 
@@ -153,18 +154,8 @@ def log(data: bytes) -> None:
             "a log without corruption reads otherwise leniently"
         )
         for name, value in (("KEEP", 0), ("AHEAD", 100)):
-            with _changed(hlog, name, value):
+            with mock.patch.object(hlog, name, value):
                 assert _facts(path) == facts, f"another {name} gives another log"
-
-
-@contextlib.contextmanager
-def _changed(module: Any, name: str, value: int) -> Iterator[None]:
-    before = getattr(module, name)
-    setattr(module, name, value)
-    try:
-        yield
-    finally:
-        setattr(module, name, before)
 
 
 def _facts(path: Path, *, lenient: bool = False) -> str | None:
