@@ -288,8 +288,7 @@ def exit_text(
     if missed:
         number_sure = sum(row.sure for row in missed)
         verb = "is" if number_sure == 1 else "are"
-        of = "the miss" if len(missed) == 1 else f"{len(missed)} misses"
-        text = f"{number_sure} of {of} {verb} sure"
+        text = f"{number_sure} of {len(missed)} misses {verb} sure"
         if len(missed) == 1:
             text = f"the miss is {'' if number_sure else 'not '}sure"
         parts.insert(0, text)

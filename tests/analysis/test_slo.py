@@ -239,6 +239,11 @@ def test_all_together() -> None:
     assert wide.outcome == "missed"
     assert "1 limit met, but not surely" in exit_text([sure, met], good=False, strict=True)
     assert "met, but" not in exit_text([sure, met], good=True)
+    for rows, words in (
+        ([missed], "the miss is sure"),
+        ([missed, unsure], "1 of 2 misses is sure"),
+    ):
+        assert words in exit_text(rows, good=False)
 
 
 def ticking(tick: float, factor: float = 1.0) -> lk.Samples:
