@@ -85,12 +85,16 @@ def dialect_of(head: Head) -> Dialect | None:
     data = [(k, line) for k, line in numbered if not (comment and line.startswith("#"))]
     if not data or "\0" in head.text[:4096] or data[0][1].lstrip()[:1] in ("{", "["):
         return None
-    at, first = data[0]
+    at = data[0][0]
     above = [(k, line.lstrip("#").strip()) for k, line in numbered if k < at]
     try:
         # the last comment above a table may be its header
-        if above and _widths_agree(above[-1][1], first):
-            return _with_separator(above[-1][1], [line for _, line in data], at - 1, comment)
+        if above:
+            names = above[-1][1]
+            table = _with_separator(names, [line for _, line in data], at - 1, comment)
+            columns = [] if table is None else list(table.columns)
+            if _are_readable(columns) and (len(columns) > 1 or " " not in names):  # else prose
+                return table
         tables = (
             _with_separator(line, [row for _, row in data[k + 1 :]], number, comment)
             for k, (number, line) in enumerate(data[: 1 + _TITLES])
@@ -123,19 +127,6 @@ def _is_named(table: Dialect | None) -> bool:
     if table is None or not table.header or len(table.columns) < 2 or table.sep == " ":
         return False
     return bool(latency_columns(table.columns)[0] or start_and_end(table.columns))
-
-
-def _widths_agree(comment: str, row: str) -> bool:
-    """True if a comment may be the header of a row of numbers."""
-    for sep in (*_SEPARATORS, " "):
-        names, fields = _fields(comment, sep), _fields(row, sep)
-        if (
-            len(names) == len(fields)
-            and (len(names) > 1 or sep == " ")
-            and any(_NUMBER.fullmatch(field) for field in fields)
-        ):
-            return _are_readable(names)
-    return False
 
 
 def _are_readable(names: list[str]) -> bool:
