@@ -190,6 +190,7 @@ def read_failures(source: Source, options: ReadOptions) -> dict[str, Data]:  # n
 
 def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read the counts of every entry, and their sum."""
+    source.json = True  # whichever run of it is read
     # lines of the log begin with a bracket, too
     text = text_of_run(source, r"^\[\s*\{")
     begin = re.search(r"^\[\s*\{", text, re.MULTILINE)

@@ -146,7 +146,7 @@ def family_series(
     bad = [data for labels, data in parts if _is_failure(labels)]
     totals = [data.histogram() if hasattr(data, "histogram") else data for data in bad]
     failed = sum(int((data.count or 0) + getattr(data, "censored", 0)) for data in totals)
-    if good and hasattr(good[0], "histogram"):
+    if good and all(hasattr(data, "histogram") for data in good):
         try:
             series[family] = _sum_of(good, failed)
         except LatencyKitError:  # unlike units, or percentiles that cannot be added
@@ -344,7 +344,7 @@ def _from_cumulative(
         edges = {edge: value / top * 1e6 for edge, value in edges.items()}
     if math.isfinite(count):
         edges = {math.inf: count, **edges}
-    limits = np.array(sorted(edges))
+    limits = np.array(sorted(edge for edge in edges if edge > -math.inf))  # nor not a number
     counts = np.diff(np.rint([edges[edge] for edge in limits.tolist()]), prepend=0)
     if not (counts >= 0).all():
         seen = "the buckets' counts shrink towards higher edges"
