@@ -379,6 +379,15 @@ def test_raw_shapes_are_distinguished(tmp_path, text, name, format_):
     assert detect(Source(path)).name == format_
 
 
+def test_keys_with_points_are_found_within_objects(read_text):
+    rows = [
+        {"took_ms": k, "attributes": {"service.name": f"s{k}", "job": {"ok": True}}} for k in (1, 2)
+    ]
+    (data,) = read_text(json.dumps({"spans": rows}), "x.json").values()
+    assert data.columns["attributes.service.name"].tolist() == ["s1", "s2"]
+    assert data.good.all()
+
+
 def test_a_configuration_is_not_a_request():
     text = b'{"workload": {"rps": 25, "duration_s": 60}, "slo": {"p95_latency_ms": 500}}\n'
     assert sniff_lines(Head("x.json", text)) == Confidence.NO

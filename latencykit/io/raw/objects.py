@@ -198,19 +198,22 @@ def _table_of_objects(
     paths = {column: column.split(".") for column in columns}
     return Table(
         {
-            name: cells_of([_at(record, name, path) for record in records])
+            name: cells_of(
+                [record.get(name) if len(path) == 1 else _at(record, path) for record in records]
+            )
             for name, path in paths.items()
         }
     )
 
 
-def _at(record: Mapping[str, object], column: str, path: list[str]) -> object:
-    if column in record or len(path) == 1:
-        return record.get(column)
-    value: object = record
-    for key in path:
-        value = value.get(key) if isinstance(value, dict) else None
-    return value
+def _at(value: object, path: Sequence[str]) -> object:
+    """The value at a path; keys may have points of their own: ``resource.service.name``."""
+    if not path or not isinstance(value, dict):
+        return None if path else value
+    for size in range(len(path), 0, -1):
+        if (key := ".".join(path[:size])) in value:
+            return _at(value[key], path[size:])
+    return None
 
 
 _PAIR = re.compile(r'(?:^|(?<=[\s,;\[{]))([A-Za-z_@][\w.@-]*)=("(?:[^"\\]|\\.)*"|[^\s,;\]}"]*)')

@@ -95,11 +95,12 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read the summary of a run; reports of single periods precede it."""
     text = text_of_run(source, _SUMMARY)
     begin = search(_SUMMARY, text)
-    if begin is None:  # a piece of the JSON of version 1
+    if begin is None and _PIECE.search(text):  # of the JSON of version 1
         pieces = {key: json_text.parse(value, source) for key, value in _PIECE.findall(text)}
         return _series({"requestsCompleted": fact(text, _COMPLETED, int), **pieces}, options)
-    end = _NEXT.search(text, begin.end())
-    counters, groups = _printed(text[begin.end() : end.start() if end else None])
+    start = begin.end() if begin else 0  # a piece of the report has no heading
+    end = _NEXT.search(text, start)
+    counters, groups = _printed(text[start : end.start() if end else None])
     latency = groups.get("Request latency", groups.get("Response time (msec)"))
     if latency is not None:
         return _series(
@@ -145,7 +146,8 @@ FORMATS = {
     "artillery": read,
     "artillery-text": (
         has_match(
-            rf'{_SUMMARY}|"scenariosCreated":[^\0]{{0,999}}"latency":\s*\{{',
+            rf'{_SUMMARY}|"scenariosCreated":[^\0]{{0,999}}"latency":\s*\{{'
+            r"|^[\w./-]{1,200}:\n +min: \.{9}",
             plain=plain,
             without=r'\A\s*\{|"aggregate":',
         ),

@@ -594,7 +594,7 @@ _EPOCH = re.compile(r"(?<!\d)(1\d{9})(\d{3})?(?!\d)")
 
 
 sniff = has_match(
-    r"^# TYPE \S+ (?:gauge)?(?:histogram|summary)\s*$"
+    r"^# TYPE \S+ [a-z]+\s*$"
     r'|^(?:[a-zA-Z_:][\w:]*_bucket)?\{[^}\n]*\ble="|^[a-zA-Z_:][\w:]*\{[^}\n]*\bquantile="',
     confidence=Confidence.LIKELY,
 )
