@@ -206,13 +206,14 @@ def _table_of_objects(
     )
 
 
-def _at(value: object, path: Sequence[str]) -> object:
+def _at(record: Mapping[str, object], path: Sequence[str]) -> object:
     """The value at a path; keys may have points of their own: ``resource.service.name``."""
-    if not path or not isinstance(value, dict):
-        return None if path else value
-    for size in range(len(path), 0, -1):
-        if (key := ".".join(path[:size])) in value:
-            return _at(value[key], path[size:])
+    for size in range(1, len(path) + 1):
+        value = record.get(path[0] if size == 1 else ".".join(path[:size]))
+        if size == len(path):
+            return value
+        if isinstance(value, dict):
+            return _at(value, path[size:])
     return None
 
 
