@@ -15,6 +15,7 @@ import numpy as np
 
 from latencykit._arrays import Value
 from latencykit._records import record
+from latencykit._text import brief_list
 from latencykit.analysis.slo import for_all_series, why
 from latencykit.core.evidence import Evidence
 from latencykit.core.histogram import Histogram, histogram_of
@@ -135,8 +136,9 @@ def bracket(rates: ArrayLike, outcomes: Sequence[str]) -> tuple[float, float, st
 
 
 def _rates(loads: Floats) -> str:
-    texts = [f"{load:,.0f}/s" if load >= 100 else f"{load:.3g}/s" for load in loads.tolist()]
-    return ", ".join(texts[:3]) + (f" and {len(texts) - 3} more" if len(texts) > 3 else "")
+    return brief_list(
+        f"{load:,.0f}/s" if load >= 100 else f"{load:.3g}/s" for load in loads.tolist()
+    )
 
 
 # ------------------------------------------------------------

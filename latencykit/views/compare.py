@@ -13,7 +13,7 @@ from latencykit.core.histogram import STANDARD_PERCENTILES
 from latencykit.errors import LatencyKitError
 from latencykit.units import format_change, format_share, format_value
 from latencykit.views.markup import as_sentence, badge, bullets, section, table
-from latencykit.views.tables import Table
+from latencykit.views.tables import Table, csv_unit
 from latencykit.views.values import bare_value, number, record_from, value_text
 
 if TYPE_CHECKING:
@@ -146,6 +146,8 @@ def comparisons_text(
     several = len(comparisons) > 1
     if style == "csv":
         table = Table(style)
+        units = [{"unit": comparison.unit} for comparison in comparisons.values()]
+        suffix = csv_unit(units, style, out_unit)
         for name, comparison in comparisons.items():
             for row in comparison.changes:
                 unit = out_unit if row.statistic not in UNITLESS else None
@@ -154,8 +156,8 @@ def comparisons_text(
                     {
                         **({"series": name} if several else {}),
                         "statistic": row.statistic,
-                        "base": bare_value(row.base, comparison.unit, unit),
-                        "new": bare_value(row.new, comparison.unit, unit),
+                        f"base{suffix}": bare_value(row.base, comparison.unit, unit),
+                        f"new{suffix}": bare_value(row.new, comparison.unit, unit),
                         "change": number(row.change),
                         "low": number(low),
                         "high": number(row.high),

@@ -29,8 +29,8 @@ from latencykit.units import (
     percentile_name,
 )
 from latencykit.views.markup import as_sentence, badge, bullets, section, table
-from latencykit.views.tables import Table
-from latencykit.views.values import Span, UnitFrom, number, percent, plain, record_from
+from latencykit.views.tables import Table, csv_unit
+from latencykit.views.values import Span, UnitFrom, number, percent, plain, record_from, value_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -696,17 +696,20 @@ def diagnosis_text(
             lines[_BRIEFLY - 1 :] = [f"and {rest:,} more series: --notes or --series NAME"]
         brief = _paragraph(first, out_unit)
         return "\n\n".join([brief, "\n".join(lines)])
-    table = Table(style)
+    table, suffix = Table(style, out_unit), csv_unit([{"unit": "ns"}], style, out_unit)
     for record in records:
+        count, stalls = record["count"], len(record["stalls"])
         table.add(
             {
                 "series": record["name"],
-                "requests": format_count(record["count"] or 0),
+                "requests": table.either(count, format_count(count or 0)),
                 "verdict": record["verdict"],
-                "sure": {True: "yes", False: "no", None: ""}[record["sure"]],
+                "sure": table.either(
+                    record["sure"], {True: "yes", False: "no", None: ""}[record["sure"]]
+                ),
                 "why": ". ".join(record["findings"]),
-                "expected interval": _duration(record["expected_interval"]),
-                "stalls": str(len(record["stalls"])),
+                f"expected interval{suffix}": table.value(record["expected_interval"], "ns"),
+                "stalls": table.either(stalls, str(stalls)),
                 "method": record["method"] or "",
             }
         )
@@ -753,7 +756,7 @@ def _paragraph(
     if every:
         lines += [
             f"stall from {stall['start']:.3f} s to {stall['end']:.3f} s, worst "
-            f"{_duration(stall['worst'])}, {format_count(stall['missing'])} requests missing"
+            f"{value_text(stall['worst'], 'ns')}, {format_count(stall['missing'])} requests missing"
             for stall in record["stalls"]
         ]
     lines += [text for text in record["notes"] if code_of(text) != "unit"][: None if every else 1]
@@ -765,10 +768,6 @@ def _paragraph(
 
 _SHADED, _LISTED, _LABELLED = 100, 20, 4
 """Numbers of the longest stalls that are shaded, listed, and labelled."""
-
-
-def _duration(value: float | None) -> str:
-    return "" if value is None else format_duration(float(value))
 
 
 def verdict_badge(entry: DiagnosedSeries) -> str:

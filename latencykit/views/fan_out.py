@@ -10,7 +10,7 @@ from latencykit.analysis.fan_out import samples_needed
 from latencykit.core.quantiles import is_resolved
 from latencykit.units import format_count, format_percentile
 from latencykit.views.markup import section, table
-from latencykit.views.tables import MOST_ROWS, Table
+from latencykit.views.tables import MOST_ROWS, Table, csv_unit
 from latencykit.views.values import UnitFrom, UserPercentileRecord, number, percent, record_from
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def fan_out_text(
 
     `left_out` more series have no records.
     """
-    table = Table(style, out_unit)
+    table, suffix = Table(style, out_unit), csv_unit(records, style, out_unit)
     for record in records:
         for row in record["rows"]:
             models: dict[str, UsersRecord] = {row["model"]: row}
@@ -153,7 +153,7 @@ def fan_out_text(
                         "calls": table.either(row["n"], calls),
                         "model": model,
                         **{
-                            f"p{format_percentile(cell['percentile'])}": table.percentile(
+                            f"p{format_percentile(cell['percentile'])}{suffix}": table.percentile(
                                 cell, record["unit"]
                             )
                             for cell in values["percentiles"]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, TypedDict
 
 from latencykit.core.summary import Summary
 from latencykit.units import format_percentile
-from latencykit.views.tables import Table
+from latencykit.views.tables import Table, csv_unit
 from latencykit.views.values import (
     PercentileRecord,
     UnitFrom,
@@ -103,7 +103,7 @@ def load_text(record: LoadRecord, style: str = "table", out_unit: str | None = N
     percentiles = sorted(
         {cell["percentile"] for row in record["rows"] for cell in row["percentiles"]}
     )
-    table = Table(style, out_unit)
+    table, suffix = Table(style, out_unit), csv_unit(record["rows"], style, out_unit)
     for row in record["rows"]:
         cells = {cell["percentile"]: cell for cell in row["percentiles"]}
         table.add(
@@ -112,7 +112,7 @@ def load_text(record: LoadRecord, style: str = "table", out_unit: str | None = N
                 "offered": table.either(row["offered"], rate_text(row["offered"])),
                 "achieved": table.either(row["achieved"], rate_text(row["achieved"])),
                 **{
-                    f"p{format_percentile(p)}": table.percentile(cells.get(p), row["unit"])
+                    f"p{format_percentile(p)}{suffix}": table.percentile(cells.get(p), row["unit"])
                     for p in percentiles
                 },
                 "saturated": table.either(row["saturated"], "yes" if row["saturated"] else ""),

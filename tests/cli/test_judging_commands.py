@@ -76,7 +76,7 @@ def test_fanout_to_the_letter(run):
 def test_fanout_in_every_style(run):
     rows = run.csv("fanout", SCHEDULED, "-n", "10", "--out-unit", "ms")
     assert [row["model"] for row in rows] == ["mixture", "if independent"]
-    assert 5000 < float(rows[0]["p99"]) < 6100
+    assert 5000 < float(rows[0]["p99 (ms)"]) < 6100
     text = run("fanout", SCHEDULED, "-n", "10", "--format", "markdown")[1]
     assert "\n\n| series | calls |" in text
 
@@ -161,6 +161,7 @@ def test_compare_series_by_series(run):
     assert "get, set: inconclusive (one run per side)" in text[1]
     rows = run.csv("compare", TAGGED, TAGGED)
     assert {row["series"] for row in rows} == {"total", "get", "set"}
+    assert {"base (ns)", "new (ns)"} < rows[0].keys()
     merged = run.json("compare", "--merge", TAGGED, TAGGED)
     assert merged["rows"] == found["rows"]
     assert "series" not in merged
