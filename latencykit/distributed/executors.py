@@ -337,7 +337,9 @@ def dask_executor(address: str) -> Iterator[Executor]:
             f"--dask {address}: no Dask scheduler answers there ({reason}); give tcp://HOST:PORT"
         ) from error
     with client:
-        for worker, version in client.run(pydoc.locate, "latencykit.__version__").items():
+        # A worker that has just died does not answer: another one gets its tasks.
+        versions = client.run(pydoc.locate, "latencykit.__version__", on_error="ignore")
+        for worker, version in versions.items():
             if version != __version__:  # it would fail over each task, or give other results
                 raise InvalidArgumentError(
                     f"--dask {address}: the worker {worker} has latencykit {version}; install "

@@ -79,6 +79,13 @@ def test_a_killed_worker_changes_nothing(client, logs, monkeypatch):
     assert same(total, alone)
 
 
+def test_a_worker_that_has_just_died_is_left_out(client):
+    for _ in range(3):  # at once: the scheduler may not know it yet
+        os.kill(next(iter(client.run(os.getpid, on_error="ignore").values())), signal.SIGKILL)
+        with dask_executor(client.scheduler.address) as executor:
+            assert executor.submit(sum, [1, 2]).result(60) == 3
+
+
 def test_time_bins(client, logs):
     address = client.scheduler.address
     assert rows_of(bins_of(logs, 2.0, dask=address)) == rows_of(bins_of(logs, 2.0))
