@@ -17,7 +17,7 @@ from latencykit.units import (
     format_value,
 )
 from latencykit.views.markup import badge, section, table
-from latencykit.views.tables import MOST_ROWS, Table
+from latencykit.views.tables import MOST_ROWS, Table, csv_unit
 from latencykit.views.values import number, record_from, value_text
 
 if TYPE_CHECKING:
@@ -221,6 +221,9 @@ def check_text(
     Of many reasons, those of the first rows are stated unless `every` one is wanted.
     """
     table, reasons = Table(style, out_unit), dict[str, list[str]]()
+    rows = [row for results in checked.values() for row in results]
+    times = [{"unit": row.unit} for row in rows if not row.is_share]  # shares have none
+    suffix = csv_unit(times, style, out_unit) if times else ""
     for name, results in checked.items():
         for row in results:
             limit, value, low, high = slo_texts(row, out_unit)
@@ -229,7 +232,10 @@ def check_text(
                 ends = (row.limit, row.value, row.low, row.high)
                 cells = [table.value(end, unit) if math.isfinite(end) else None for end in ends]
                 columns = {
-                    **dict(zip(("limit", "value", "low", "high"), cells, strict=True)),
+                    **{
+                        f"{end}{suffix}": cell
+                        for end, cell in zip(("limit", "value", "low", "high"), cells, strict=True)
+                    },
                     "margin": number(row.margin),
                     "outcome": row.outcome,
                     "sure": row.sure,

@@ -226,6 +226,7 @@ def test_check_has_one_row_for_a_file_of_requests_and_one_per_value(run, tmp_pat
 def test_check_in_every_style(run):
     rows = run.csv("check", RAW, "--unit", "ns", "--slo", "50=1ms")
     assert (rows[0]["outcome"], rows[0]["sure"]) == ("met", "False")
+    assert rows[0]["limit (ns)"] == "1000000.0"
     text = run("check", RAW, "--unit", "ns", "--slo", "50=1ms", "--format", "markdown")[1]
     assert text.startswith("**uncorrected.hlog: meets its SLO**\n\n| series |")
 

@@ -230,11 +230,13 @@ def read_flotilla(source: Source, options: ReadOptions) -> dict[str, Data]:
 def read_table(source: Source, options: ReadOptions) -> Series:
     """Read one series per row, and per system where the headings name several."""
     lines, titled = plain(source.text()).split("\n"), None
+    names: set[str] = set()
     for table in _tables(source.text()):
         if not table.rows:
             continue
-        above = (line for line in reversed(lines[: table.line - 1]) if not _RULE.match(line))
-        titled = _UNIT.search(next(above, "")) or titled
+        over = (line for line in reversed(lines[: table.line - 1]) if not _RULE.match(line))
+        above = next(over, "").strip(" :")
+        titled = _UNIT.search(above) or titled
         jmeter = any(map(_LINE.search, table.heading))
         cells_of = zip(*(cells for _, cells in table.rows), strict=True)
         styles, _ = styles_of({str(k): cells for k, cells in enumerate(cells_of)})
@@ -269,6 +271,9 @@ def read_table(source: Source, options: ReadOptions) -> Series:
                 tool = "JMeter" if jmeter else None
                 run = Run(tool=tool, unit=unit[0], unit_from=unit[1], notes=(_BETWEEN,))
                 name = " ".join(filter(None, [title or f"line {number}", whose]))
+                if name in names and above and not _BARS.search(above):
+                    name = f"{name}, {above}"
+                names.add(name)
                 yield name, _data(own, number, cells, run, source)
 
 
