@@ -341,24 +341,6 @@ class _Queued(Evidence):
         return below * wider, above * wider
 
 
-def _with_queues(rows: list[LoadRow]) -> list[LoadRow]:
-    """Estimate queueing of runs with counts only: what exceeds the fastest tenth at low load."""
-    known = [row for row in rows if isinstance(row.data, Histogram) and row.data.count]
-    if len(known) < 2:
-        return rows
-    alone = float(known[0].data.percentile(10))
-
-    queued = []
-    for row in rows:
-        counted, evidence = row.data, row.evidence
-        timed = evidence is None or evidence.jackknife is not None
-        if row in known and not timed and isinstance(counted, Histogram) and counted.unit == "ns":
-            waiting = row.rate * max(counted.mean - alone, 0.0) / 1e9
-            row = replace(row, evidence=_Queued(counted, waiting, row.rate))
-        queued.append(row)
-    return queued
-
-
 def load_curve(
     runs: Mapping[str, Data | LoadRow], slo: SLO | str | None = None, *, confidence: float = 0.95
 ) -> LoadCurve:
@@ -400,18 +382,21 @@ def load_curve(
         data if isinstance(data, LoadRow) else load_row(str(name), data, confidence)
         for name, data in runs.items()
     )  # fmt: skip
-    rows = tuple(_with_queues(sorted(measured, key=lambda row: row.rate)))
+    ordered = sorted(measured, key=lambda row: row.rate)
+    counts = [row.data for row in ordered if isinstance(row.data, Histogram) and row.data.count]
+    for k, row in enumerate(ordered) if len(counts) > 1 else ():
+        # Queueing of runs with counts only: what exceeds the fastest tenth at low load.
+        counted, evidence = row.data, row.evidence
+        timed = evidence is None or evidence.jackknife is not None
+        if isinstance(counted, Histogram) and counted.count and counted.unit == "ns" and not timed:
+            alone = float(counts[0].percentile(10))
+            waiting = row.rate * max(counted.mean - alone, 0.0) / 1e9
+            ordered[k] = replace(row, evidence=_Queued(counted, waiting, row.rate))
+    rows = tuple(ordered)
     if slo is None:
         return LoadCurve(rows)
     limits = for_all_series(slo)
-    checks = tuple(
-        tuple(
-            _with_most(row, check, limit.percentile)
-            for check, limit in zip(_checked(row, limits, confidence), limits.limits, strict=True)
-        )
-        for row in rows
-    )
-    curve = LoadCurve(rows, limits, checks)
+    checks = tuple(tuple(_checked(row, limits, confidence)) for row in rows)
     rates, lost = (np.array([getattr(row, name) for row in rows]) for name in ("rate", "saturated"))
     estimates = []
     for k in range(len(limits.limits)):
@@ -430,8 +415,19 @@ def load_curve(
     outcomes = [_bounded(row, own) for row, own in zip(rows, checks, strict=True)]
     low, high, remark = bracket(rates, outcomes)
     rate = min(max(rate, low), high) if low or outcomes[0] != "missed" else math.nan
-    found = Capacity(rate, low, high, _explained(curve, low, high, remark))
-    return replace(curve, capacity=found, limited_by=limits.limits[worst].statistic)
+    if not low and rows[0].saturated:
+        remark = f"overloaded even at the lowest load measured: {overload_text(rows[0])}"
+    elif remark:
+        undecided = (
+            f"{remark} (at {_rates(np.array([row.rate]))}: {reason})"
+            for row, own in zip(rows, checks, strict=True)
+            if low < row.rate < high and _bounded(row, own) == "unknown"
+            for reason in [check.reason for check in own if check.bounded == "unknown"][:1]
+            if reason
+        )
+        remark = next(undecided, remark)
+    capacity = Capacity(rate, low, high, remark)
+    return LoadCurve(rows, limits, checks, capacity, limits.limits[worst].statistic)
 
 
 def _bounded(row: LoadRow, checks: Sequence[SLORow]) -> Outcome:
@@ -445,34 +441,31 @@ def _bounded(row: LoadRow, checks: Sequence[SLORow]) -> Outcome:
 def _checked(row: LoadRow, slo: SLO, confidence: float) -> Sequence[SLORow]:
     """Check a run; requests under way at its end count as failed unless that alone is a miss."""
     evidence = row.evidence
-    checks = slo.check(evidence or row.data, confidence=confidence)
-    if not row.data.run.unfinished:
-        return checks
-    answered = slo.check(
-        row.data.with_run(unfinished=0)
-        if evidence is None
-        else replace(evidence, whole=evidence.whole.with_run(unfinished=0)),
-        confidence=confidence,
-    )
-    reasons = why("under way", number=row.data.run.unfinished)
-    return [
-        check if check.outcome != "missed"
-        else other if other.outcome == "missed"
-        else replace(other, high=math.inf, outcome="unknown", reasons=reasons)
-        for check, other in zip(checks, answered, strict=True)
-    ]  # fmt: skip
-
-
-def _explained(curve: LoadCurve, low: float, high: float, remark: str) -> str:
-    """Return the remark on a bracket with the reason for it: overload, or what is undecided."""
-    if not low and curve.rows[0].saturated:
-        return f"overloaded even at the lowest load measured: {overload_text(curve.rows[0])}"
-    inside = [row for row in curve.rows if low < row.rate < high]
-    for row, checks in zip(curve.rows, curve.checks, strict=True):
-        reason = next((check.reason for check in checks if check.bounded == "unknown"), "")
-        if row in inside and _bounded(row, checks) == "unknown" and remark and reason:
-            return f"{remark} (at {_rates(np.array([row.rate]))}: {reason})"
-    return remark
+    checks = list(slo.check(evidence or row.data, confidence=confidence))
+    if row.data.run.unfinished:
+        answered = slo.check(
+            row.data.with_run(unfinished=0)
+            if evidence is None
+            else replace(evidence, whole=evidence.whole.with_run(unfinished=0)),
+            confidence=confidence,
+        )
+        reasons = why("under way", number=row.data.run.unfinished)
+        checks = [
+            check if check.outcome != "missed"
+            else other if other.outcome == "missed"
+            else replace(other, high=math.inf, outcome="unknown", reasons=reasons)
+            for check, other in zip(checks, answered, strict=True)
+        ]  # fmt: skip
+    # Counts do not show when, so that the interval of a growing queue's percentile has no end: it
+    # is missed where most of the requests that may queue are beyond the limit.
+    for k, (check, limit) in enumerate(zip(checks, slo.limits, strict=True)):
+        p = limit.percentile
+        if isinstance(evidence, _Queued) and check.bounded == "unknown" and p and 50 < p < 100:
+            (slow,) = evidence.whole.percentile_rows([min(50.0, 2 * p - 100)])
+            if slow.bucket_low > check.limit:
+                reasons = why("most beyond")
+                checks[k] = replace(check, low=slow.bucket_low, outcome="missed", reasons=reasons)
+    return checks
 
 
 def overload_text(row: LoadRow) -> str:
@@ -486,20 +479,6 @@ def overload_text(row: LoadRow) -> str:
 
 
 _BLOCKS = 10
-
-
-def _with_most(row: LoadRow, check: SLORow, percentile: float | None) -> SLORow:
-    """Return the check, or a miss where most of the requests that may queue are beyond the limit.
-
-    Counts do not show when, so that the interval of a growing queue's percentile has no end.
-    """
-    queued = row.evidence if isinstance(row.evidence, _Queued) else None
-    if check.bounded != "unknown" or not queued or percentile is None or not 50 < percentile < 100:
-        return check
-    (slow,) = queued.whole.percentile_rows([min(50.0, 2 * percentile - 100)])
-    if slow.bucket_low <= check.limit:
-        return check
-    return replace(check, low=slow.bucket_low, outcome="missed", reasons=why("most beyond"))
 
 
 def load_row(name: str, data: Any, confidence: float = 0.95) -> LoadRow:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import ArrayLike
 
-    from latencykit._typing import Floats, Ints
+    from latencykit._typing import Floats
     from latencykit.core import Data
 
 
@@ -145,21 +145,21 @@ def change_positions(
     typical = float(np.median(pairs)) if series.size > 1 else 0.0
     if typical > 0:
         distance = np.minimum(distance, 10 * typical)
-    search = _Search(
-        distance, 10 * typical if typical > 0 else np.inf, alpha, permutations, min_runs
-    )
-    splits = search.splits(seed)
     if series.size < 2 * min_runs or not typical:
         return ChangePoints()
-    residual, stretch = _residuals(scale, [position for position, _ in splits])
-    correlation, error = _successive(residual, stretch)
+    splits = _splits(distance, alpha, permutations, min_runs, seed)
+    edges = [0, *(position for position, _ in splits), series.size]
+    parts = [scale[a:b] - np.median(scale[a:b]) for a, b in itertools.pairwise(edges)]
+    correlation, error = _successive(parts)
     if correlation > RULES.max_correlation_errors * error:
         none = ChangePoints()
         none.exchangeable, none.note = False, _NOT_EXCHANGEABLE.format(correlation)
         return none
     possible = min(correlation + RULES.hidden_correlation_errors * error, 0.95)
     if splits and possible > 0:
-        splits = search.splits(seed, np.sort(residual), possible)
+        # The distribution of series with the residuals' values and this correlation.
+        drifting = np.sort(np.concatenate(parts)), possible, 10 * typical
+        splits = _splits(distance, alpha, permutations, min_runs, seed, drifting)
     edges = [0, *(position for position, _ in splits), series.size]
     levels = [float(np.median(series[a:b])) for a, b in itertools.pairwise(edges)]
     return ChangePoints(
@@ -167,18 +167,11 @@ def change_positions(
     )
 
 
-def _residuals(values: Floats, positions: list[int]) -> tuple[Floats, Ints]:
-    """Values less the medians of their stretches, and the number of each one's stretch."""
-    edges = [0, *positions, values.size]
-    parts = [values[a:b] - np.median(values[a:b]) for a, b in itertools.pairwise(edges) if b > a]
-    return np.concatenate(parts or [values]), np.repeat(
-        np.arange(len(parts)), as_positions([part.size for part in parts])
-    )
-
-
-def _successive(residual: Floats, stretch: Ints) -> tuple[float, float]:
+def _successive(parts: Sequence[Floats]) -> tuple[float, float]:
     """Correlation of successive residuals within stretches (by ranks), and its standard error."""
-    n, stretches = residual.size, int(stretch[-1]) + 1
+    residual, stretches = np.concatenate(parts), len(parts)
+    stretch = np.repeat(np.arange(stretches), as_positions([part.size for part in parts]))
+    n = residual.size
     normal = NormalDist()
     scores = np.array([normal.inv_cdf((k + 0.5) / n) for k in range(n)])[
         np.argsort(np.argsort(residual, kind="stable"))
@@ -190,80 +183,59 @@ def _successive(residual: Floats, stretch: Ints) -> tuple[float, float]:
     return raw + (stretches + 1) * (1 + 3 * max(raw, 0.0)) / n, 1 / math.sqrt(n)
 
 
-@record(eq=False)
-class _Search:
-    """Split stretches at the clearest position, as long as a split is significant."""
+def _splits(
+    distance: Floats,
+    alpha: float,
+    permutations: int,
+    min_runs: int,
+    seed: int,
+    drifting: tuple[Floats, float, float] | None = None,
+) -> list[tuple[int, float]]:
+    """Positions and p-values of splits at the clearest position, as long as one is significant.
 
-    distance: Floats
-    cut: float
-    alpha: float
-    permutations: int
-    min_runs: int
-
-    def splits(
-        self, seed: int, residual: Floats | None = None, correlation: float = 0.0
-    ) -> list[tuple[int, float]]:
-        """Positions and p-values; with residuals, splits must also be clearer than in a drift."""
-        rng = np.random.default_rng(seed)
-        splits: list[tuple[int, float]] = []
-        stretches = [(0, len(self.distance))]
-        while stretches:
-            start, end = stretches.pop()
-            part = self.distance[start:end, start:end]
-            split = _best_split(part, self.alpha, self.permutations, self.min_runs, rng)
-            if split is None:
-                continue
-            position, p_value, best = split
-            if residual is not None:
-                p_value = max(
-                    p_value, self._of_drift(end - start, best, residual, correlation, seed)
-                )
-            if p_value <= self.alpha:
-                splits.append((start + position, p_value))
-                stretches += [(start, start + position), (start + position, end)]
-        return sorted(splits)
-
-    def _of_drift(
-        self, n: int, best: float, residual: Floats, correlation: float, seed: int
-    ) -> float:
-        """Probability of a split as clear in an autoregression with the residuals' distribution."""
-        rng = np.random.default_rng([seed, n])
-        as_clear, batch, grid = 1, max(1, _BATCH_CELLS // (n * n)), np.linspace(-6, 6, 2401)
-        for first in range(0, self.permutations, batch):
-            noise = rng.standard_normal((min(batch, self.permutations - first), n))
-            for k in range(1, n):
-                noise[:, k] = (
-                    correlation * noise[:, k - 1] + math.sqrt(1 - correlation**2) * noise[:, k]
-                )
-            # The normal distribution function, to 1e-4: enough to choose a rank.
-            share = np.interp(noise, grid, [NormalDist().cdf(z) for z in grid])
-            places = (share * residual.size).astype(np.int64)
-            values = residual[np.minimum(places, residual.size - 1)]
-            distance = np.minimum(np.abs(values[:, :, None] - values[:, None, :]), self.cut)
-            as_clear += int(
-                (_energies(distance, self.min_runs).max(axis=1) >= best * (1 - 1e-12)).sum()
-            )
-        return as_clear / (self.permutations + 1)
-
-
-def _best_split(
-    distance: Floats, alpha: float, permutations: int, min_runs: int, rng: np.random.Generator
-) -> tuple[int, float, float] | None:
-    """The clearest split, its p-value and its energy, if it is significant."""
-    n = len(distance)
-    if n < 2 * min_runs:
-        return None
-    energies = _energies(distance[None], min_runs)[0]
-    best = float(energies.max())
-    if best <= 0:
-        return None
-    as_clear, batch = 1, max(1, _BATCH_CELLS // (n * n))
-    for first in range(0, permutations, batch):
-        order = np.argsort(rng.random((min(batch, permutations - first), n)), axis=1)
-        shuffled = distance[order[:, :, None], order[:, None, :]]
-        as_clear += int((_energies(shuffled, min_runs).max(axis=1) >= best * (1 - 1e-12)).sum())
-    p_value = as_clear / (permutations + 1)
-    return (min_runs + int(energies.argmax()), p_value, best) if p_value <= alpha else None
+    With the residuals, in order, of `drifting` series, their correlation and the largest distance,
+    a split must also be clearer than in an autoregression of such values.
+    """
+    rng = np.random.default_rng(seed)
+    grid = np.linspace(-6, 6, 2401)
+    # The normal distribution function, to 1e-4: enough to choose a rank.
+    normal = [] if drifting is None else [NormalDist().cdf(z) for z in grid]
+    splits: list[tuple[int, float]] = []
+    stretches = [(0, len(distance))]
+    while stretches:
+        start, end = stretches.pop()
+        n, part = end - start, distance[start:end, start:end]
+        if n < 2 * min_runs:
+            continue
+        energies = _energies(part[None], min_runs)[0]
+        best = float(energies.max())
+        if best <= 0:
+            continue
+        as_clear, batch = 1, max(1, _BATCH_CELLS // (n * n))
+        for first in range(0, permutations, batch):
+            order = np.argsort(rng.random((min(batch, permutations - first), n)), axis=1)
+            shuffled = part[order[:, :, None], order[:, None, :]]
+            as_clear += int((_energies(shuffled, min_runs).max(axis=1) >= best * (1 - 1e-12)).sum())
+        p_value = as_clear / (permutations + 1)
+        if drifting is not None and p_value <= alpha:
+            (residual, correlation, cut), as_clear = drifting, 1
+            drift_rng = np.random.default_rng([seed, n])
+            for first in range(0, permutations, batch):
+                noise = drift_rng.standard_normal((min(batch, permutations - first), n))
+                for k in range(1, n):
+                    noise[:, k] *= math.sqrt(1 - correlation**2)
+                    noise[:, k] += correlation * noise[:, k - 1]
+                places = (np.interp(noise, grid, normal) * residual.size).astype(np.int64)
+                values = residual[np.minimum(places, residual.size - 1)]
+                apart = np.minimum(np.abs(values[:, :, None] - values[:, None, :]), cut)
+                clear = _energies(apart, min_runs).max(axis=1) >= best * (1 - 1e-12)
+                as_clear += int(clear.sum())
+            p_value = max(p_value, as_clear / (permutations + 1))
+        if p_value <= alpha:
+            at = start + min_runs + int(energies.argmax())
+            splits.append((at, p_value))
+            stretches += [(start, at), (at, end)]
+    return sorted(splits)
 
 
 def _energies(distance: Floats, min_runs: int) -> Floats:

@@ -25,7 +25,6 @@ from latencykit.analysis.stalls import (
     TINY,
     TRACE,
     Stalls,
-    Trace,
     stall_candidates,
     usual_rate,
 )
@@ -49,7 +48,6 @@ if TYPE_CHECKING:
     from latencykit.analysis.facts import Facts
     from latencykit.analysis.stall_records import StallRecord
     from latencykit.core.histogram import Histogram
-    from latencykit.core.histogram_log import IntervalSeries
 
     Data = Samples | HistogramLog | Histogram | Summary
 
@@ -157,7 +155,22 @@ def diagnose(
             corrected = corrected_distribution(facts, left, explained)
     bound = omission_bound(facts, stalls) if facts.measured else None
     findings = _findings(facts, left, stalls)
-    material = corrected is not None and _is_material(facts, corrected)
+    material = False  # the mean or a supported percentile moves by more than a tenth
+    if corrected is not None:
+        raw = facts.histogram
+        top = min(raw.sample_limit(), VERDICT.max_percentile)
+        chosen = [p for p in STANDARD_PERCENTILES if p <= top]
+        before = np.asarray(raw.percentile(chosen), np.float64)
+        moved = np.asarray(corrected.percentile(chosen), np.float64) > VERDICT.min_ratio * before
+        ratio = VERDICT.min_ratio_full_speed if facts.at_full_speed else VERDICT.min_ratio
+        material = bool(moved.any() or corrected.mean > ratio * raw.mean)
+    # What the stalls delayed is there: enough of it, evenly spread, before the run ends.
+    recorded = False
+    if explained is not None and left is not None and not facts.waits:
+        k = explained.decisive
+        delayed = float(left.due.sum() if facts.trace is not None else left.due[k])
+        recorded = bool(left.even[k] or left.ended[k]) and delayed >= VERDICT.min_due
+        recorded = recorded and explained.probability["recorded"] >= VERDICT.likely
     verdict: Verdict
     sure: bool | None = None
     omitted = 0.0 if left is None else float(left.omitted.sum())
@@ -183,7 +196,7 @@ def diagnose(
         verdict, sure = "service times", True
     elif spoiled:
         verdict = "unknown"
-    elif explained and left and shown and _all_recorded(facts, left, explained):
+    elif explained and shown and recorded:
         verdict, sure = "clean", explained.probability["recorded"] >= VERDICT.sure
     elif facts.corrected_by and not filled and facts.measured and omission < VERDICT.suspected:
         verdict, sure = ("clean" if listed else "no stall"), True
@@ -330,15 +343,6 @@ _LOST = {"lost-to-timeouts", "unfinished", "clipped"}
 """Of these, findings on requests without a latency: others may be service times all the same."""
 
 
-def _all_recorded(facts: Facts, left: StallRecord, explained: Explained) -> bool:
-    """What the stalls delayed is there: enough of it, evenly spread, before the run ends."""
-    if explained.probability["recorded"] < VERDICT.likely or facts.waits:
-        return False
-    k = explained.decisive
-    due = float(left.due.sum() if facts.trace is not None else left.due[k])
-    return bool(left.even[k] or left.ended[k]) and due >= VERDICT.min_due
-
-
 def _findings(facts: Facts, left: StallRecord | None, stalls: Stalls) -> tuple[str, ...]:
     """Properties of the run that a reader needs beside the verdict, the most important first."""
     run, histogram = facts.run, facts.histogram
@@ -346,22 +350,44 @@ def _findings(facts: Facts, left: StallRecord | None, stalls: Stalls) -> tuple[s
     # Some tools count requests that timed out among the latencies.
     lost = histogram is None or histogram.censored > 0
     lost = lost or facts.longest * 1e9 < (run.timeout or 0.0)
+    seconds = facts.duration or 0.0
     # Some tools count the wait for the last reply as part of the run.
-    sending = (facts.duration or 0.0) - facts.longest
+    sending = seconds - facts.longest
     omitted = 0.0 if left is None else float(left.omitted.sum())
     failures = run.failed + run.timeouts
     if facts.trace is not None:
         lost_at = facts.trace.due[~facts.trace.good]
         within = np.searchsorted(lost_at, stalls.end) - np.searchsorted(lost_at, stalls.start)
         failures = int(within.sum())
+    # More requests than were due, or more slow ones than one stall can hit.
+    over_corrected = False
+    if facts.corrected_by in ("us", "tool") and facts.extent_known and seconds and facts.count:
+        if facts.offered:
+            most = VERDICT.max_due_ratio * facts.offered * seconds + VERDICT.min_due
+            over_corrected = facts.count > most
+        else:
+            share = histogram.count_above(histogram.max / 2) / facts.count
+            most = VERDICT.max_stall_ratio * (histogram.max / 2e9) / seconds
+            over_corrected = share > most and share > VERDICT.min_invented_share
+    # Requests of a round time, the longest, were given up: a stall's would end at once.
+    piled = None if histogram is None else suspected_timeout(histogram)
+    given_up = piled is not None and piled[0] >= VERDICT.min_timeout_s * 1e9
+    if piled is not None and given_up:
+        least = piled[0] * (1 - VERDICT.timeout_share)
+        if facts.trace is not None:
+            ends = facts.trace.end[facts.trace.took * 1e9 >= least]
+            given_up = float(np.ptp(ends)) * 1e9 > VERDICT.timeout_share * piled[0]
+        elif facts.series is not None:
+            factor = NANOSECONDS.get(facts.series.unit, 1.0)
+            given_up = int((np.nan_to_num(facts.series.max) * factor >= least).sum()) > 1
     applies = {
         "contradicts-itself": contradiction(facts.data) is not None,
-        "over-corrected": facts.corrected_by in ("us", "tool") and _over_corrected(facts),
+        "over-corrected": over_corrected,
         "lost-to-timeouts": run.timeouts and lost,
         "dropped": run.dropped > VERDICT.min_lost_share * total,
         "unfinished": run.unfinished > max(VERDICT.min_lost_share * total, facts.connections or 1),
         "clipped": histogram is not None
-        and ((histogram.censored and not run.timeouts) or _timed_out(facts)),
+        and ((histogram.censored and not run.timeouts) or given_up),
         "failed-in-stalls": left is not None
         and failures > VERDICT.min_failed_share * max(omitted, VERDICT.min_missing),
         "overload": facts.overload > 0
@@ -373,35 +399,6 @@ def _findings(facts: Facts, left: StallRecord | None, stalls: Stalls) -> tuple[s
         "already-corrected": facts.corrected_by is not None,
     }
     return tuple(name for name, applied in applies.items() if applied)
-
-
-def _timed_out(facts: Facts) -> bool:
-    """Requests of a round time, the longest, were given up: a stall's would end at once."""
-    piled = suspected_timeout(facts.histogram)
-    if piled is None or piled[0] < VERDICT.min_timeout_s * 1e9:
-        return False
-    least = piled[0] * (1 - VERDICT.timeout_share)
-    if facts.trace is not None:
-        ends = facts.trace.end[facts.trace.took * 1e9 >= least]
-        return float(np.ptp(ends)) * 1e9 > VERDICT.timeout_share * piled[0]
-    if facts.series is not None:
-        factor = NANOSECONDS.get(facts.series.unit, 1.0)
-        return int((np.nan_to_num(facts.series.max) * factor >= least).sum()) > 1
-    return True
-
-
-def _over_corrected(facts: Facts) -> bool:
-    """More requests than were due, or more slow ones than one stall can hit."""
-    if not facts.extent_known or not facts.duration or not facts.count:
-        return False
-    rate, histogram = facts.offered, facts.histogram
-    if rate:
-        return bool(facts.count > VERDICT.max_due_ratio * rate * facts.duration + VERDICT.min_due)
-    share = histogram.count_above(histogram.max / 2) / facts.count
-    return bool(
-        share > VERDICT.max_stall_ratio * (histogram.max / 2e9) / facts.duration
-        and share > VERDICT.min_invented_share
-    )
 
 
 # ------------------------------------------------------------
@@ -465,10 +462,46 @@ def omission_bound(facts: Facts, stalls: Stalls) -> Bound | None:
     if not pace > 0:
         return None
     pace = max(pace, float(value.max()) / BOUND.max_requests)
-    stall = _longest_possible_stall(facts, stalls)
+    # The longest stall that the run leaves room for: no longer than the longest request, than the
+    # longest time without a reply, and than some of its connections waited.
+    stall, trace = facts.longest, facts.trace
+    if facts.connections:
+        waited = round(BOUND.min_reached_share * facts.connections)
+        rank = 100 * (1 - max(waited - 1, 0) / max(facts.count, 1))
+        stall = min(stall, float(raw.percentile(max(rank, 0.0))) / 1e9)
+    if trace is not None and trace.span > 0 and not trace.stamp:
+        slowest = float(trace.took.max(initial=0.0))
+        ends = np.sort(trace.end[trace.took > BOUND.together_share * slowest])
+        # Two of the slowest requests that end together, beyond chance, have one cause.
+        together = ends.size >= 2 and slowest >= BOUND.together_medians * trace.usual
+        if together:
+            closest = float(np.diff(ends).min()) + trace.grain
+            chance = ends.size * (ends.size - 1) * closest / trace.span
+            together = chance < BOUND.max_probability
+        if not together:
+            stall = min(stall, float(trace.silences.max(initial=0.0)))
+    elif facts.series is not None and not len(stalls):
+        # Of an interval's longest request, if others may not have been answered meanwhile.
+        series, rate = facts.series, usual_rate(facts.series)
+        worst = np.nan_to_num(series.max) * NANOSECONDS.get(series.unit, 1.0) / 1e9
+        begun = np.searchsorted(series.start, series.start + series.length - worst)
+        first = np.minimum(begun, np.arange(worst.size))
+        due = rate * (series.start - series.start[first])
+        counted = np.concatenate(([0], np.cumsum(series.count)))
+        replies = counted[:-1] - counted[first]
+        answered = (due >= BOUND.min_due) & (replies >= BOUND.went_on_share * due)
+        stall = min(stall, float(worst[~answered].max(initial=0.0)))
     caused = np.minimum(value, stall * 1e9)
 
-    missing = _most_missing(facts, value)
+    # The most of the requests due while those of each length or longer ran that were not sent.
+    missing = np.ones(value.size)
+    if trace is not None and trace.span > 0 and not (facts.waits or facts.at_full_speed):
+        order = np.argsort(-trace.took)
+        due = np.cumsum(trace.rate * trace.took[order])
+        sent = np.cumsum(trace.sends_within(trace.due, trace.end)[order] - 1)
+        lacking = due - sent + TRACE.missing_deviations * np.sqrt(due)
+        unsent = np.append(1.0, np.clip(lacking / np.maximum(due, TINY), 0.0, 1.0))
+        missing = unsent[np.searchsorted(-trace.took[order], -value / 1e9, "right")]
     hidden = missing * np.maximum(np.ceil(caused / pace) - 1, 0.0)
     waits = hidden * caused - pace * hidden * (hidden + 1) / 2
     at = np.array(
@@ -501,59 +534,6 @@ def omission_bound(facts: Facts, stalls: Stalls) -> Bound | None:
         percentiles=tuple(zip(at.tolist(), before.tolist(), high.tolist(), strict=True)),
         material=bool(moved) or mean > VERDICT.min_ratio * recorded,
     )
-
-
-def _most_missing(facts: Facts, value: Floats) -> Floats:
-    """The most of the requests due while those of each length or longer ran that were not sent."""
-    trace = facts.trace
-    if trace is None or facts.waits or facts.at_full_speed or not trace.span > 0:
-        return np.ones(value.size)
-    order = np.argsort(-trace.took)
-    due = np.cumsum(trace.rate * trace.took[order])
-    sent = np.cumsum(trace.sends_within(trace.due, trace.end)[order] - 1)
-    lacking = due - sent + TRACE.missing_deviations * np.sqrt(due)
-    share = np.append(1.0, np.clip(lacking / np.maximum(due, TINY), 0.0, 1.0))
-    return share[np.searchsorted(-trace.took[order], -value / 1e9, "right")]
-
-
-def _longest_possible_stall(facts: Facts, stalls: Stalls) -> float:
-    """Seconds of the longest stall that the run leaves room for.
-
-    It lasted no longer than the longest request, than the longest time without a reply, and than
-    some of its connections waited, unless slow requests end together.
-    """
-    raw, longest, trace = facts.histogram, facts.longest, facts.trace
-    if facts.connections:
-        waited = round(BOUND.min_reached_share * facts.connections)
-        rank = 100 * (1 - max(waited - 1, 0) / max(facts.count, 1))
-        longest = min(longest, float(raw.percentile(max(rank, 0.0))) / 1e9)
-    if trace is not None and trace.span > 0 and not trace.stamp and not _together(trace):
-        longest = min(longest, float(trace.silences.max(initial=0.0)))
-    elif facts.series is not None and not len(stalls):
-        longest = min(longest, float(_unanswered(facts.series).max(initial=0.0)))
-    return longest
-
-
-def _together(trace: Trace) -> bool:
-    """Two of the slowest requests end together, beyond chance: one cause."""
-    slowest = float(trace.took.max(initial=0.0))
-    ends = np.sort(trace.end[trace.took > BOUND.together_share * slowest])
-    if ends.size < 2 or slowest < BOUND.together_medians * trace.usual:
-        return False
-    closest = float(np.diff(ends).min()) + trace.grain
-    return ends.size * (ends.size - 1) * closest / trace.span < BOUND.max_probability
-
-
-def _unanswered(series: IntervalSeries) -> Floats:
-    """Seconds of intervals' longest requests, if others may not have been answered meanwhile."""
-    worst = np.nan_to_num(series.max) * NANOSECONDS.get(series.unit, 1.0) / 1e9
-    stop, rate = series.start + series.length, usual_rate(series)
-    total = np.concatenate(([0], np.cumsum(series.count)))
-    first = np.minimum(np.searchsorted(series.start, stop - worst), np.arange(worst.size))
-    replies = total[:-1] - total[first]
-    due = rate * (series.start - series.start[first])
-    answered = (due >= BOUND.min_due) & (replies >= BOUND.went_on_share * due)
-    return np.asarray(worst[~answered])
 
 
 def _smoothed(histogram: Histogram) -> tuple[Floats, Floats]:
@@ -620,15 +600,3 @@ def corrected_distribution(facts: Facts, left: StallRecord, explained: Explained
         base, index=index, counts=counts[index], reported_percentiles=((), ()), reported_stats={}
     )
     return corrected.with_run(corrected="us")
-
-
-def _is_material(facts: Facts, corrected: Histogram) -> bool:
-    """Return whether the mean or a supported percentile moves by more than a tenth."""
-    raw = facts.histogram
-    chosen = [
-        p for p in STANDARD_PERCENTILES if p <= min(raw.sample_limit(), VERDICT.max_percentile)
-    ]
-    before = np.asarray(raw.percentile(chosen), np.float64)
-    moved = np.asarray(corrected.percentile(chosen), np.float64) > VERDICT.min_ratio * before
-    ratio = VERDICT.min_ratio_full_speed if facts.at_full_speed else VERDICT.min_ratio
-    return bool(moved.any() or corrected.mean > ratio * raw.mean)

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     import pandas as pd
-    from numpy.typing import NDArray
 
     from latencykit.analysis.judge import RunVerdict
     from latencykit.core import Data
@@ -283,13 +282,6 @@ def check_limit(
     return _mean(source, statistic, limit, confidence, evidence)
 
 
-def _omitting(row: SLORow, text: str) -> SLORow:
-    """A row of a run that omitted requests; those would all have been slow, but none slower."""
-    if row.outcome != "met" or row.statistic in ("failed", "max"):
-        return row
-    return replace(row, sure=False, reasons=why("omitted", text=text) + row.reasons)
-
-
 def with_history(row: SLORow, history: RunVerdict) -> SLORow:
     """Return a row whose outcome is sure where other runs of the system have it, too.
 
@@ -451,8 +443,8 @@ def _percentile(
     row = replace(row, low=min(low, bottom), high=max(high, top))
     if row.outcome != "unknown":
         above = attempts * (1 - percentile / 100) / evidence.whole.counted.repeats
-        sure, reasons = _is_sure(row, evidence, asked, above, confidence)
-        row = replace(row, sure=sure, reasons=reasons)
+        reasons = _why_unsure(row, evidence, asked, above, confidence)
+        row = replace(row, sure=not reasons, reasons=reasons)
     if outside:
         moved = why("failed are slower", failed=outside, of=attempts)
         row = replace(row, reasons=moved + row.reasons)
@@ -474,56 +466,55 @@ def _is_long(jackknife: Jackknife) -> bool:
     return jackknife.seconds >= (SURE.certain_s if few else SURE.min_met_s)
 
 
-def _is_sure(
+def _why_unsure(
     row: SLORow, evidence: Any, percentile: float, above: float, confidence: float
-) -> tuple[bool, tuple[Reason, ...]]:
-    """Whether the outcome of a percentile holds for such traffic, else what would decide."""
+) -> tuple[Reason, ...]:
+    """Why the outcome of a percentile may not hold for such traffic; nothing where it does."""
     jackknife = evidence.jackknife
     if evidence.whole.run.corrected in ("us", "tool"):
-        return False, why("corrected")
+        return why("corrected")
     if short := _too_short(jackknife):
-        return False, short
+        return short
     if row.outcome == "met" and above < SURE.min_above:
         asked = float(row.statistic[1:])  # failed requests move what is read of the good ones
         needed = math.ceil(SURE.min_above / (1 - asked / 100) * (1 - 1e-9))
         few = {"above": int(above), "statistic": row.statistic, "least": SURE.min_above}
-        return False, why("few above", needed=needed, **few)
-    if row.bounded != row.outcome:
-        return False, _needed(row, jackknife, percentile, confidence)
+        return why("few above", needed=needed, **few)
+    if row.bounded != row.outcome:  # the standard error falls with the root of a run's length
+        down, up = (float(error[0]) for error in jackknife.errors(percentile))
+        met = row.outcome == "met"
+        far = row.limit / row.value if met else row.value / row.limit if row.limit else math.inf
+        away = math.log(far) if far > 0 else 0.0
+        spread = student_quantile(confidence, RULE.blocks - 1) * (up if met else down)
+        return _decides(row, (spread / away) ** 2 if away > 0 else math.inf, jackknife.seconds)
     parts = jackknife.of_blocks(percentile)[:, 0]
     beyond = float((parts > row.limit).mean())
     longer = why("longer is surer", seconds=max(SURE.min_met_s + 1, 2 * jackknife.seconds))
     few_parts = {"parts": round(beyond * RULE.blocks), "of": RULE.blocks}
     if row.outcome == "missed":
         least = SURE.min_missed_blocks if _is_long(jackknife) else 1.0
-        sure = beyond >= least
-        return sure, () if sure else why("only parts beyond", **few_parts) + longer
+        return () if beyond >= least else why("only parts beyond", **few_parts) + longer
     if beyond:
-        return False, why("parts beyond", **few_parts) + longer
+        return why("parts beyond", **few_parts) + longer
     # As the parts differ, a further one would be met as well.
     parts = np.log(np.maximum(parts, 1e-300))
     further = SURE.further_sds * float(parts.std(ddof=1)) * math.sqrt(1 + 1 / parts.size)
     few = jackknife.bins < SURE.certain_stretches * jackknife.correlation
     if few and row.limit > 0 and float(parts.mean()) + further > math.log(row.limit):
-        return False, why("parts differ") + longer
+        return why("parts differ") + longer
     # A short run with few stalls has not seen how long these get, or how often they come.
     (events,) = evidence.events([evidence.whole.sample_limit(confidence=confidence)])
     enough = jackknife.seconds >= SURE.certain_s or events >= SURE.min_events
     if enough and _is_long(jackknife):
-        return True, ()
-    return False, _breaks(row, evidence, percentile)
-
-
-def _needed(
-    row: SLORow, jackknife: Any, percentile: float, confidence: float
-) -> tuple[Reason, ...]:
-    """How long a run would decide: the standard error falls with the root of its length."""
-    down, up = (float(error[0]) for error in jackknife.errors(percentile))
-    met = row.outcome == "met"
-    far = row.limit / row.value if met else row.value / row.limit if row.limit else math.inf
-    away = math.log(far) if far > 0 else 0.0
-    spread = student_quantile(confidence, RULE.blocks - 1) * (up if met else down)
-    return _decides(row, (spread / away) ** 2 if away > 0 else math.inf, jackknife.seconds)
+        return ()
+    # Which stall would break the statement.
+    decides = _decides(row, 1.0, jackknife.seconds)
+    if row.unit not in NANOSECONDS:
+        return decides
+    whole = evidence.whole
+    share = whole.count_above(row.limit) / max(whole.count + whole.censored, 1)
+    allowed = max((1 - percentile / 100) - share, 0.0) * jackknife.seconds * 1e9
+    return why("stall breaks", stall=row.limit * NANOSECONDS[row.unit] + allowed) + decides
 
 
 def _decides(row: SLORow, times: float, seconds: float) -> tuple[Reason, ...]:
@@ -535,17 +526,6 @@ def _decides(row: SLORow, times: float, seconds: float) -> tuple[Reason, ...]:
         return why("more requests", times=math.ceil(max(times, 1.5)))
     longer = max(1.1 * times * seconds, 1.5 * seconds if seconds >= SURE.min_met_s else 0.0)
     return why("longer decides", seconds=max(longer, SURE.min_met_s + 1))
-
-
-def _breaks(row: SLORow, evidence: Any, percentile: float) -> tuple[Reason, ...]:
-    """Which stall would break the statement that a percentile of a short run is met."""
-    whole, seconds = evidence.whole, evidence.jackknife.seconds
-    decides = _decides(row, 1.0, seconds)
-    if row.unit not in NANOSECONDS:
-        return decides
-    share = whole.count_above(row.limit) / max(whole.count + whole.censored, 1)
-    allowed = max((1 - percentile / 100) - share, 0.0) * seconds * 1e9
-    return why("stall breaks", stall=row.limit * NANOSECONDS[row.unit] + allowed) + decides
 
 
 def _maximum(source: Any, limit: float, evidence: Any) -> SLORow:
@@ -601,29 +581,20 @@ def _mean(source: Any, statistic: str, limit: float, confidence: float, evidence
     narrow = is_resolved(low, high) and not step
     row = _outcome(row, *((value, value) if narrow else ends))
     if row.outcome != "unknown":
-        sure, reasons = _is_sure_mean(row, evidence, (below, above))
-        row = replace(row, sure=sure, reasons=reasons)
+        jackknife = evidence.jackknife
+        if not (reasons := _too_short(jackknife)) and row.bounded != row.outcome:
+            away, error = abs(limit - value), above if row.outcome == "met" else below
+            times = (error / away) ** 2 if away > 0 else math.inf
+            reasons = _decides(row, times, jackknife.seconds)
+        elif not reasons and row.outcome == "met" and not _is_long(jackknife):
+            spare = (limit - value) * NANOSECONDS.get(unit, 0.0) / 1e9
+            stall = math.sqrt(2 * spare * jackknife.seconds)  # a stall of d costs d / 2 on average
+            reasons = why("stall breaks", stall=stall * 1e9)
+            reasons += _decides(row, 1.0, jackknife.seconds)
+        row = replace(row, sure=not reasons, reasons=reasons)
     if sum(_failures(source)):
         row = replace(row, reasons=why("good ones", number=source.count) + row.reasons)
     return row
-
-
-def _is_sure_mean(
-    row: SLORow, evidence: Any, errors: tuple[float, float]
-) -> tuple[bool, tuple[Reason, ...]]:
-    """Whether the outcome of a mean holds for such traffic, else what would decide."""
-    jackknife = evidence.jackknife
-    if short := _too_short(jackknife):
-        return False, short
-    if row.bounded != row.outcome:
-        away, error = abs(row.limit - row.value), errors[row.outcome == "met"]
-        times = (error / away) ** 2 if away > 0 else math.inf
-        return False, _decides(row, times, jackknife.seconds)
-    if row.outcome == "missed" or _is_long(jackknife):
-        return True, ()
-    spare = (row.limit - row.value) * NANOSECONDS.get(row.unit, 0.0) / 1e9
-    stall = math.sqrt(2 * spare * jackknife.seconds)  # who waits for a stall of d waits d / 2
-    return False, why("stall breaks", stall=stall * 1e9) + _decides(row, 1.0, jackknife.seconds)
 
 
 # ------------------------------------------------------------
@@ -728,7 +699,39 @@ class SLO:
             raise InvalidArgumentError(f"an SLO is text, not {type(text).__name__}; {_HINT}")
         lines = (line.split("#", 1)[0] for line in text.splitlines())
         entries = [entry.strip() for line in lines for entry in re.split(r"[,;]", line)]
-        return cls.of(_parse_entry(entry) for entry in entries if entry)
+        limits = []
+        for entry in filter(None, entries):
+            match = _ENTRY.fullmatch(entry)
+            if not match:
+                raise InvalidArgumentError(f"{entry!r} is not a valid limit; {_HINT}")
+            name, sign, value = match[1].strip(), match[2], match[3].strip()
+            if sign in (">", ">=", "≥"):
+                raise InvalidArgumentError(
+                    f"{entry!r} is a lower limit; an SLO has upper limits, such as p99<20ms"
+                )
+            series, statistic = _series_and_statistic(name)
+            bare = _NUMBER.fullmatch(value) is not None
+            if statistic == "failed":
+                number = value.removesuffix("%").strip()
+                if (
+                    not _NUMBER.fullmatch(number)
+                    or (bare and number.strip("0."))
+                    or float(number) > 100
+                ):
+                    raise InvalidArgumentError(
+                        f"{entry!r} is not a valid share of the requests; write it in percent, "
+                        "such as failed=0.1%"
+                    )
+                limit, bare = float(number) / 100, False
+            else:
+                statistic = "max" if statistic == "p100" else statistic
+                limit = float(value) if bare else parse_duration(value)
+            if limit < 0:
+                raise InvalidArgumentError(
+                    f"{entry!r} limits a latency to a negative value; {_HINT}"
+                )
+            limits.append(Limit(statistic, limit, bare, series))
+        return cls.of(limits)
 
     @classmethod
     def of(cls, limits: Iterable[Limit]) -> SLO:
@@ -856,7 +859,13 @@ class SLO:
         if not isinstance(counted, Distribution):
             data = counted if isinstance(source, Evidence | Distribution) else source
             if text := omission_text(data, counted):
-                rows = [_omitting(row, text) for row in rows]
+                # What was omitted would all have been slow, but no slower than the slowest.
+                rows = [
+                    replace(row, sure=False, reasons=why("omitted", text=text) + row.reasons)
+                    if row.outcome == "met" and row.statistic not in ("failed", "max")
+                    else row
+                    for row in rows
+                ]
         return SLOResult(rows)
 
     def __str__(self) -> str:
@@ -880,34 +889,6 @@ def passed(rows: Iterable[SLORow], *, strict: bool = False, sure: bool = False) 
     if any(row.outcome == "missed" and (row.sure or not sure) for row in results):
         return False
     return None if any(row.outcome != "met" for row in results) else True
-
-
-def _parse_entry(entry: str) -> Limit:
-    match = _ENTRY.fullmatch(entry)
-    if not match:
-        raise InvalidArgumentError(f"{entry!r} is not a valid limit; {_HINT}")
-    name, sign, value = match[1].strip(), match[2], match[3].strip()
-    if sign in (">", ">=", "≥"):
-        raise InvalidArgumentError(
-            f"{entry!r} is a lower limit; an SLO has upper limits, such as p99<20ms"
-        )
-    series, statistic = _series_and_statistic(name)
-    if statistic == "failed":
-        number = value.removesuffix("%").strip()
-        bare = value == number and number.strip("0.")
-        if not _NUMBER.fullmatch(number) or bare or float(number) > 100:
-            raise InvalidArgumentError(
-                f"{entry!r} is not a valid share of the requests; write it in percent, such as "
-                "failed=0.1%"
-            )
-        return Limit("failed", float(number) / 100, series=series)
-    statistic = "max" if statistic == "p100" else statistic
-    if _NUMBER.fullmatch(value):
-        return Limit(statistic, float(value), True, series)
-    limit = parse_duration(value)
-    if limit < 0:
-        raise InvalidArgumentError(f"{entry!r} limits a latency to a negative value; {_HINT}")
-    return Limit(statistic, limit, False, series)
 
 
 def _series_and_statistic(name: str) -> tuple[str | None, str]:
@@ -985,17 +966,7 @@ def joint_share(
     outside = max(
         sum(_failures(data.histogram())) - int((~data.good).sum()) for data, _ in judged.values()
     )
-    return _joint_row(bad, max(outside, 0), least, confidence, judged)
-
-
-def _joint_row(
-    bad: NDArray[np.bool_],
-    outside: int,
-    least: float,
-    confidence: float,
-    judged: Mapping[str, tuple[Samples, float]],
-) -> SLORow:
-    """The row of the share of requests that are not bad; `bad` is in order of the requests."""
+    outside = max(outside, 0)
     total = bad.size + outside
     if not total:
         return _unknown("joint", least, _EMPTY, "none")
@@ -1003,9 +974,9 @@ def _joint_row(
     seconds = max((data.run.duration or (data.elapsed or 0.0)) for data, _ in judged.values())
     order = np.stack((~bad, bad), axis=1).astype(np.float64)
     jackknife = Jackknife(order, np.array([0.0, 1.0]), seconds or math.nan)
-    ends = jackknife.share_interval(confidence)
+    interval = jackknife.share_interval(confidence)
     # Failed requests that have no row meet no limit.
-    low, high = ((bad.size * end + outside) / total for end in ends)
+    low, high = ((bad.size * end + outside) / total for end in interval)
     share = 1 - (missed + outside) / total
     reasons = why("meet all", met=total - missed - outside, of=total, series=", ".join(judged))
     outcome: Outcome = "met" if share >= least else "missed"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from latencykit.analysis.change_points import _Search, change_positions
+from latencykit.analysis.change_points import _splits, change_positions
 from latencykit.errors import InputTooLargeError, InvalidArgumentError
 
 
@@ -83,8 +83,13 @@ def test_runs_that_resemble_their_neighbours_show_no_change() -> None:
     assert change_positions(100 + noise[100:]).exchangeable
 
 
-@pytest.mark.parametrize(("best", "p_value"), [(np.inf, 1 / 500), (-np.inf, 1.0)])
-def test_a_split_is_ranked_among_those_of_drifting_series(best: float, p_value: float) -> None:
-    residual = np.sort(np.random.default_rng(1).normal(size=40))
-    search = _Search(np.zeros((0, 0)), np.inf, 0.01, 499, 5)
-    assert search._of_drift(20, best, residual, 0.3, 0) == pytest.approx(p_value, rel=1e-9)
+@pytest.mark.parametrize(("spread", "splits"), [(0.1, [(10, 1 / 500)]), (10.0, [])])
+def test_a_split_is_ranked_among_those_of_drifting_series(
+    spread: float, splits: list[tuple[int, float]]
+) -> None:
+    rng = np.random.default_rng(1)
+    values = rng.normal(size=20) / 10 + np.repeat([0, 1], 10)
+    drifting = np.sort(spread * rng.normal(size=40)), 0.3, np.inf
+    distance = np.abs(values[:, None] - values)
+    assert _splits(distance, 0.01, 499, 5, 0) == [(10, 1 / 500)]
+    assert _splits(distance, 0.01, 499, 5, 0, drifting) == splits
