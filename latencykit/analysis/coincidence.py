@@ -527,8 +527,18 @@ def _looks_of(
             np.argsort(stalls.begin - stalls.end, kind="stable")[: RULES.max_near_stalls]
         )
         begins = np.concatenate([stalls.begin[None, chosen], stalls.moved[:, chosen]])
-        value, lag = _common_lag(begins, starts, limits, farthest, width)
-        if np.isfinite(lag):
+        inside = (begins >= limits[0]) & (begins <= limits[1])
+        inside[0] = True
+        after = _after(starts, begins)
+        after = np.where(inside & (np.abs(after) <= farthest), after, np.nan)
+        common = np.zeros(after.shape)  # stalls whose lag is that of each stall, nearly
+        for k in range(begins.shape[1]):
+            near = np.nan_to_num(1.0 - np.abs(after - after[:, k : k + 1]) / width)
+            common[:, k] = np.maximum(near, 0.0).sum(axis=1)
+        value = common.max(axis=1) / np.maximum(inside.sum(axis=1), begins.shape[1] / 2)
+        lag = after[0, int(np.argmax(common[0]))]
+        if value[0] > 0 and np.isfinite(lag):
+            lag = float(np.nanmedian(after[0][np.abs(after[0] - lag) <= width]))
             looks.append(_Look(source, "lag", float(value[0]), value[1:], lag=lag))
     return looks
 
@@ -539,25 +549,6 @@ def _after(starts: Floats, begin: Floats) -> Floats:
     before = begin - starts[np.maximum(at - 1, 0)]
     following = begin - starts[np.minimum(at, starts.size - 1)]
     return np.where(np.abs(before) <= np.abs(following), before, following)
-
-
-def _common_lag(
-    begins: Floats, starts: Floats, limits: tuple[float, float], farthest: float, width: float
-) -> tuple[Floats, float]:
-    """The share of stalls with one lag behind events, and of surrogates; that lag, or NaN."""
-    inside = (begins >= limits[0]) & (begins <= limits[1])
-    inside[0] = True
-    lags = _after(starts, begins)
-    lags = np.where(inside & (np.abs(lags) <= farthest), lags, np.nan)
-    common = np.zeros(lags.shape)  # stalls whose lag is that of each stall, nearly
-    for k in range(begins.shape[1]):
-        near = np.nan_to_num(1.0 - np.abs(lags - lags[:, k : k + 1]) / width)
-        common[:, k] = np.maximum(near, 0.0).sum(axis=1)
-    value = common.max(axis=1) / np.maximum(inside.sum(axis=1), begins.shape[1] / 2)
-    lag = lags[0, int(np.argmax(common[0]))] if value[0] > 0 else np.nan
-    if np.isfinite(lag):
-        lag = np.nanmedian(lags[0][np.abs(lags[0] - lag) <= width])
-    return value, float(lag)
 
 
 def _overlap(left: Floats, right: Floats, begin: Floats, end: Floats) -> Flags:

@@ -312,12 +312,6 @@ def entry_sums(row: Ints, index: Ints, counts: Ints) -> tuple[Ints, Ints, Ints]:
     return keys // width, keys % width + low, sums
 
 
-def _exact_sum(counts: Ints) -> int:
-    """The sum as a whole number of any size."""
-    large = float(counts.sum(dtype=np.float64)) >= 2.0**62
-    return sum(counts.tolist()) if large else int(counts.sum())
-
-
 class Fold(Protocol):
     """A question that is answered by seeing each block of a log once, in any order."""
 
@@ -341,11 +335,18 @@ class TotalsFold:
 
     def add(self, block: Block) -> None:
         """Add the block's counts."""
-        self.count(_exact_sum(block.counts))
         buckets, index, counts = block.buckets, block.index, block.counts
-        dense = self._dense_totals(buckets, int(index.max(initial=-1)) + 1)
-        if dense is not None:
-            np.add.at(dense, index, counts)
+        large = float(counts.sum(dtype=np.float64)) >= 2.0**62
+        self.count(sum(counts.tolist()) if large else int(counts.sum()))
+        held, needed = self._dense.get(buckets, index[:0]), int(index.max(initial=-1)) + 1
+        if buckets not in self._dense or needed > held.size:
+            wider = np.zeros(needed + 1024, np.int64)
+            if held.size or not self._dense or self._dense_bytes + wider.nbytes <= _DENSE:
+                wider[: held.size] = held
+                self._dense_bytes += wider.nbytes - held.nbytes
+                self._dense[buckets] = held = wider
+        if buckets in self._dense:
+            np.add.at(held, index, counts)
             return
         # Entries of a rare layout are kept as they are, up to a bound; then they are added up.
         self._sparse.setdefault(buckets, []).append((index, counts))
@@ -354,22 +355,6 @@ class TotalsFold:
             aside = self._aside()
             self._sparse = {buckets: [(index, counts)] for buckets, index, counts in aside}
             self._waiting = min(sum(index.size for _, index, _ in aside), _ASIDE // 2)
-
-    def _dense_totals(self, buckets: Buckets, needed: int) -> Ints | None:
-        """The dense totals of a layout, so wide; None if the layouts take too much memory."""
-        held = self._dense.get(buckets)
-        if held is not None and needed <= held.size:
-            return held
-        more = 8 * (needed + 1024)
-        if held is None and self._dense and self._dense_bytes + more > _DENSE:
-            return None
-        wider = np.zeros(needed + 1024, np.int64)
-        if held is not None:
-            wider[: held.size] = held
-            more -= held.nbytes
-        self._dense[buckets] = wider
-        self._dense_bytes += more
-        return wider
 
     def _aside(self) -> list[Counts]:
         """The sums of rare layouts, in one layout where a common one fits."""

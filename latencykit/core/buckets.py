@@ -144,30 +144,29 @@ class HdrBuckets(Buckets):
         flat = array.reshape(-1)
         out = np.empty(flat.shape, np.int64)
         for at in range(0, flat.size, _CHUNK):
-            out[at : at + _CHUNK] = self._index_of_chunk(flat[at : at + _CHUNK])
+            chunk: AnyArray = flat[at : at + _CHUNK]
+            if self.ratio != 1.0:
+                chunk = chunk / self.ratio
+            if chunk.dtype.kind in "iu":
+                # the cast must not round into the next bucket
+                if chunk.size and int(chunk.max()) >= _EXACT:
+                    chunk = np.where(chunk >= _EXACT, chunk >> 11 << 11, chunk)
+            elif chunk.dtype != np.float64:
+                chunk = chunk.astype(np.float64)
+            if chunk.size and not (chunk.min() >= 0 and chunk.max() < 2.0**63):
+                raise InvalidArgumentError(
+                    "only values from 0 to 2**63 steps can be counted; negative and not-a-number "
+                    "cannot"
+                )
+            # A float64's exponent and its top mantissa bits are the index, but for a constant.
+            reals = chunk.astype(np.float64)
+            index = reals.view(np.int64) >> (52 - self.half_magnitude)
+            index -= (1022 + self.half_magnitude + self.unit_magnitude) << self.half_magnitude
+            linear = reals < float(1 << (self.unit_magnitude + self.half_magnitude))
+            if linear.any():
+                index[linear] = reals[linear].astype(np.int64) >> self.unit_magnitude
+            out[at : at + _CHUNK] = index
         return out.reshape(array.shape)
-
-    def _index_of_chunk(self, chunk: AnyArray) -> Ints:
-        """A float64's exponent and its top mantissa bits are the index, but for a constant."""
-        if self.ratio != 1.0:
-            chunk = chunk / self.ratio
-        if chunk.dtype.kind in "iu":
-            # the cast must not round into the next bucket
-            if chunk.size and int(chunk.max()) >= _EXACT:
-                chunk = np.where(chunk >= _EXACT, chunk >> 11 << 11, chunk)
-        elif chunk.dtype != np.float64:
-            chunk = chunk.astype(np.float64)
-        if chunk.size and not (chunk.min() >= 0 and chunk.max() < 2.0**63):
-            raise InvalidArgumentError(
-                "only values from 0 to 2**63 steps can be counted; negative and not-a-number cannot"
-            )
-        reals = chunk.astype(np.float64)
-        index = reals.view(np.int64) >> (52 - self.half_magnitude)
-        index -= (1022 + self.half_magnitude + self.unit_magnitude) << self.half_magnitude
-        linear = reals < float(1 << (self.unit_magnitude + self.half_magnitude))
-        if linear.any():
-            index[linear] = reals[linear].astype(np.int64) >> self.unit_magnitude
-        return index
 
     def parts(self, index: ArrayLike) -> tuple[Ints, Ints]:
         """Return (sub, shift) of each bucket: ``2**shift`` steps from ``sub`` times that."""

@@ -246,9 +246,12 @@ def encoded(values: object) -> Cells:
     if cells.dtype.kind in "mM" or isinstance(cells.dtype, pd.DatetimeTZDtype):
         return read_only(np.asarray(cells))
     if cells.dtype.kind in "iuf":
-        array = cells if isinstance(cells, np.ndarray) else _plain(cells)
-        kind: Any = np.int64 if array.dtype.kind in "iu" else np.float64
-        return read_only(array.astype(kind, copy=False))
+        kind: Any = np.int64 if cells.dtype.kind in "iu" else np.float64
+        if not isinstance(cells.dtype, np.dtype):  # pandas' own numbers, which may be missing
+            if cells.isna().any():
+                return read_only(np.asarray(cells.to_numpy(np.float64, na_value=np.nan)))
+            return read_only(np.asarray(cells.to_numpy(kind)))
+        return read_only(np.asarray(cells).astype(kind, copy=False))
     if isinstance(cells.dtype, pd.CategoricalDtype):
         codes, distinct = cells.cat.codes.to_numpy(), cells.cat.categories
     else:
@@ -266,15 +269,6 @@ def encoded(values: object) -> Cells:
     words = names.tolist()
     plain = type_of == "string" and "" not in words
     return Words.named(codes, words if plain else [*map(word_of, words)])
-
-
-def _plain(cells: Any) -> AnyArray:
-    """A column of pandas' own numbers as an array, NaN for missing cells."""
-    if isinstance(cells.dtype, np.dtype):
-        return np.asarray(cells)
-    if cells.dtype.kind in "iu" and not cells.isna().any():
-        return np.asarray(cells.to_numpy(np.int64))
-    return np.asarray(cells.to_numpy(np.float64, na_value=np.nan))
 
 
 def word_of(value: object) -> str | None:

@@ -71,17 +71,13 @@ def contradiction(data: Any) -> str | None:
     sentence = _mean_and_percentiles(points, stats, count, run)
     if run.unit_from in ("file", "format") and run.corrected != "us":
         own = run.corrected not in ("tool", "schedule")
-        sentence = _longer_than_run(stats, run) or (own and busy(stats, count, run)) or sentence
+        sentence = (own and busy(stats, count, run)) or sentence
+        length, longest = run.duration or 0.0, stats.get("max", 0.0) / 1e9
+        wait = _WAIT + (_CALIBRATION if run.tool == "wrk2" else 0.0)
+        if length and _SLACK * length + wait < longest:
+            took, whole = format_duration(longest * 1e9), format_duration(length * 1e9)
+            sentence = f"a latency of {took} is longer than the run, {whole}"
     return sentence and f"the report {CONTRADICTS} itself: {sentence}"
-
-
-def _longer_than_run(stats: Mapping[str, float], run: Run) -> str | None:
-    length, longest = run.duration or 0.0, stats.get("max", 0.0) / 1e9
-    wait = _WAIT + (_CALIBRATION if run.tool == "wrk2" else 0.0)
-    if not (length and _SLACK * length + wait < longest):
-        return None
-    took, whole = format_duration(longest * 1e9), format_duration(length * 1e9)
-    return f"a latency of {took} is longer than the run, {whole}"
 
 
 def busy(stats: Mapping[str, float], count: int, run: Run, slack: float = _BUSY) -> str | None:

@@ -108,33 +108,25 @@ def _chunks(values: Any) -> Iterator[AnyArray]:
         values = (values,)
     require(values, Iterable, "latencies: an array, a Series, or an iterable of arrays")
     for chunk in values:
-        yield from _pieces(_column(chunk))
-
-
-def _column(chunk: Any) -> AnyArray:
-    """A chunk as an array of one dimension; the order of the values does not matter."""
-    if hasattr(chunk, "num_columns"):  # an Arrow record batch, as Parquet files are read in
-        if chunk.num_columns != 1:
-            raise InvalidArgumentError(
-                f"a batch of {chunk.num_columns} columns; name the one of latencies, as in "
-                "columns=['latency']"
-            )
-        chunk = chunk.column(0)
-    if isinstance(chunk, np.ma.MaskedArray):
-        return chunk.compressed()
-    array = chunk if isinstance(chunk, np.ndarray) else np.asarray(chunk)
-    return array.ravel(order="K") if array.ndim != 1 else array
-
-
-def _pieces(array: AnyArray) -> Iterator[AnyArray]:
-    """The array itself; a mapped file in pieces whose pages are released once they are counted."""
-    mapped: object = array
-    while mapped is not None and not isinstance(mapped, mmap.mmap):
-        mapped = getattr(mapped, "base", None)
-    if mapped is None or getattr(array, "mode", None) != "r" or not hasattr(mmap, "MADV_DONTNEED"):
-        yield array
-        return
-    step = max(1, _PAGES // max(1, abs(array.strides[0])))
-    for at in range(0, array.size, step):
-        yield array[at : at + step]
-        mapped.madvise(mmap.MADV_DONTNEED)
+        if hasattr(chunk, "num_columns"):  # an Arrow record batch, as Parquet files are read in
+            if chunk.num_columns != 1:
+                raise InvalidArgumentError(
+                    f"a batch of {chunk.num_columns} columns; name the one of latencies, as in "
+                    "columns=['latency']"
+                )
+            chunk = chunk.column(0)
+        masked = isinstance(chunk, np.ma.MaskedArray)
+        array = chunk.compressed() if masked else np.asarray(chunk)
+        if array.ndim != 1:  # the order of the values does not matter
+            array = array.ravel(order="K")
+        mapped: object = chunk if isinstance(chunk, np.memmap) and chunk.mode == "r" else None
+        while mapped is not None and not isinstance(mapped, mmap.mmap):
+            mapped = getattr(mapped, "base", None)
+        if mapped is None or not hasattr(mmap, "MADV_DONTNEED"):
+            yield array
+            continue
+        # A mapped file comes in pieces whose pages are released once they are counted.
+        step = max(1, _PAGES // max(1, abs(array.strides[0])))
+        for at in range(0, array.size, step):
+            yield array[at : at + step]
+            mapped.madvise(mmap.MADV_DONTNEED)

@@ -113,17 +113,16 @@ class Evidence(Value):
         if confidence not in kept:
             origin = vars(self.whole).get("_origin")
             richer = None if origin is None else origin.evidence(self.whole)
-            kept[confidence] = (
-                richer.doubts(confidence) if isinstance(richer, Tails) else self._few(confidence)
-            )
+            if isinstance(richer, Tails):
+                kept[confidence] = richer.doubts(confidence)
+            else:
+                limit = self.whole.sample_limit(confidence=confidence)
+                stated = self.whole.run.supported
+                few: tuple[Doubt, ...] = (Doubt(limit, 100.0, "few requests"),)
+                if stated is not None and stated < limit:
+                    few = (Doubt(stated, limit, "as stated"), *few)
+                kept[confidence] = few
         return tuple(kept[confidence])
-
-    def _few(self, confidence: float) -> tuple[Doubt, ...]:
-        limit, stated = self.whole.sample_limit(confidence=confidence), self.whole.run.supported
-        few = Doubt(limit, 100.0, "few requests")
-        if stated is None or stated >= limit:
-            return (few,)
-        return (Doubt(stated, limit, "as stated"), few)
 
     def supported_up_to(self, confidence: float = 0.95) -> float:
         """Return the highest percentile below 100 that the run supports."""

@@ -725,7 +725,17 @@ def merge_histograms(parts: Sequence[Histogram]) -> Histogram:
     layout = parts[0].buckets
     if any(part.buckets != layout for part in parts[1:]):
         if not all(isinstance(part.buckets, HdrBuckets | CellBuckets) for part in parts):
-            return replace(_edge_union(parts), run=run, **_censored(parts))
+            # All buckets of all parts, those of equal edges added up.
+            ends = [(part.buckets.high(part.index), part.buckets.low(part.index)) for part in parts]
+            edges = np.concatenate([np.stack(pair, 1) for pair in ends])
+            unique, place = np.unique(edges, axis=0, return_inverse=True)
+            every = np.concatenate([part.counts for part in parts])
+            counts = added(every, place.reshape(-1), len(unique))
+            union = Histogram.from_buckets(
+                unique[:, 1], unique[:, 0], counts, parts[0].unit,
+                reported_stats=_sum_of_reported(parts),
+            )  # fmt: skip
+            return replace(union, run=run, **_censored(parts))
         layout, index, counts = add_up([(part.buckets, part.index, part.counts) for part in parts])
         run = _noted(run, parts, layout, index)
     else:
@@ -783,22 +793,6 @@ def _censored(parts: Sequence[Histogram]) -> dict[str, Any]:
         "censored": sum(part.censored for part in parts),
         "censored_at": min(part.censored_at for part in parts),
     }
-
-
-def _edge_union(parts: Sequence[Histogram]) -> Histogram:
-    """All buckets of all parts, those of equal edges added up."""
-    edges = np.concatenate(
-        [
-            np.stack([part.buckets.high(part.index), part.buckets.low(part.index)], 1)
-            for part in parts
-        ]
-    )
-    unique, inverse = np.unique(edges, axis=0, return_inverse=True)
-    together = np.concatenate([part.counts for part in parts])
-    counts = added(together, inverse.reshape(-1), len(unique))
-    return Histogram.from_buckets(
-        unique[:, 1], unique[:, 0], counts, parts[0].unit, reported_stats=_sum_of_reported(parts)
-    )
 
 
 # ------------------------------------------------------------

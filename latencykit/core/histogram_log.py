@@ -260,17 +260,13 @@ class HistogramLog(HistogramBacked, Value):
     @property
     def tags(self) -> tuple[str, ...]:
         """Tags of the lines, ``""`` for untagged ones; empty for a log without tags."""
-        if self._of_one_tag:
+        # Found without a look at thousands of other tags.
+        if len(self) and (self._tag_code == self._tag_code[0]).all():
             names: tuple[str, ...] = (self._tag_names[self._tag_code[0]],)
         else:
             used = np.flatnonzero(np.bincount(self._tag_code))
             names = tuple(self._tag_names[code] for code in used)
         return () if names == ("",) else names
-
-    @property
-    def _of_one_tag(self) -> bool:
-        """Whether all intervals have one tag: found without a look at thousands of other tags."""
-        return len(self) > 0 and bool((self._tag_code == self._tag_code[0]).all())
 
     # ------------------------------------------------------------ views
 
@@ -407,11 +403,9 @@ class HistogramLog(HistogramBacked, Value):
         decodes = any(not getattr(part, "in_memory", False) for part in self._parts)
         if enough and decodes and shared.keeps and shared.part_of(self._places) is None:
             blocks = shared.kept(self._places, blocks)
-        return map(self._in_unit, blocks)
-
-    def _in_unit(self, block: Block) -> Block:
-        """Return a stored block in the unit of this log."""
-        return block if self._factor == 1.0 else block.of_layout(block.buckets.scaled(self._factor))
+        if self._factor == 1.0:
+            return blocks
+        return (block.of_layout(block.buckets.scaled(self._factor)) for block in blocks)
 
     def _stored_blocks(self) -> Iterator[Block]:
         """Yield the blocks with their stored layouts, from memory if all intervals are there.

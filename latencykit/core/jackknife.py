@@ -170,7 +170,11 @@ class Jackknife:
         ranges = []
         for first, last, low, high in _ranges(shares, reach):
             some, worst = slice(first, last), first + int(reach[first:last].argmax())
-            cause = "drift" if self._drifting(shares[some]) else "parts differ"
+            # Drift, if its test fires at the percentile next to most of these.
+            log = np.log(1 - np.array(_DRIFTS) / 100)
+            near = np.abs(np.log(shares[some])[:, None] - log).argmin(axis=1)
+            drifting = np.array([one is not None for one in self.drifts])[near]
+            cause = "drift" if drifting.mean() > 0.5 else "parts differ"
             needed = (float(reach[worst]) / math.log(RULE.range)) ** 2
             stall = np.zeros(last - first, np.bool_)
             if number == RULE.blocks:
@@ -182,12 +186,6 @@ class Jackknife:
             for start, begin, end in zip(starts.tolist(), ends, ends[1:], strict=False):
                 ranges.append(Doubt(begin, end, "one stall" if stall[start] else cause, needed))
         return tuple(ranges)
-
-    def _drifting(self, shares: Floats) -> bool:
-        """True if the test of drift fires at the percentile next to most of these."""
-        log = np.log(1 - np.array(_DRIFTS) / 100)
-        near = np.abs(np.log(shares)[:, None] - log).argmin(axis=1)
-        return bool(np.array([one is not None for one in self.drifts])[near].mean() > 0.5)
 
     def _one_stall(self, blocks: Floats, left_out: Floats, shares: Floats, worst: float) -> Flags:
         """Where without one block, or slow ones that touch it, the value is another, and known.
@@ -429,32 +427,33 @@ def drift(table: Floats, value: Floats, percentile: float) -> Drift | None:
     slow = half[:, edge:].sum(axis=1)
     if not edge or (half.sum(axis=1) * (1 - percentile / 100) < DRIFT.min_slow_requests).any():
         return None
-    first, second = (_percentile(one, value, percentile) for one in half)
+    first, second = (  # the values of the groups that the percentile lies in
+        float(value[min(int(np.searchsorted(one, rank)), one.size - 1)])
+        for one in np.cumsum(half, axis=1)
+        for rank in [percentile / 100 * one[-1] * (1 - 1e-12)]
+    )
     if max(first, second) < DRIFT.min_ratio * min(first, second) or not slow.any():
         return None
     above_it, counts = table[:, edge:].sum(axis=1), table.sum(axis=1)
     size = np.add.reduceat(counts, as_positions(begins))
     share = np.add.reduceat(above_it, as_positions(begins)) / size
-    if _differ(share, size) and _memory(above_it / counts, begins) < DRIFT.max_correlation:
-        return Drift(percentile, first, second)
-    return None
-
-
-def _differ(share: Floats, size: Floats) -> bool:
-    """True if the means of the halves differ beyond chance, and not by single blocks alone."""
+    # The means of the halves differ beyond chance, and not by single blocks alone.
     squares = np.sort(np.diff(share) ** 2)[:-1]  # but the largest: it may be the step
     variance = float(squares.mean()) / 2
-    first, second = np.split(share, 2)
-    between = abs(float(first.mean() - second.mean()))
-    if abs(float(median(first) - median(second))) < DRIFT.min_median_share * between:
-        return False
+    halves = np.split(share, 2)
+    between = abs(float(halves[0].mean() - halves[1].mean()))
+    if abs(float(median(halves[0]) - median(halves[1]))) < DRIFT.min_median_share * between:
+        return None
     independent = float((share * (1 - share) / size).mean())
     beyond = (
         DRIFT.min_deviations_dependent
         if variance > DRIFT.dependent_variances * independent
         else DRIFT.min_deviations
     )
-    return between > beyond * math.sqrt(variance * 4 / share.size)
+    if not between > beyond * math.sqrt(variance * 4 / share.size):
+        return None
+    correlated = _memory(above_it / counts, begins) >= DRIFT.max_correlation
+    return None if correlated else Drift(percentile, first, second)
 
 
 def _memory(share: Floats, begins: Ints) -> float:
@@ -467,10 +466,3 @@ def _memory(share: Floats, begins: Ints) -> float:
     lag, square = max(size // 8, 1), (parts**2).sum(axis=1)
     products = (parts[:, lag:] * parts[:, :-lag]).sum(axis=1) * size / (size - lag)
     return float(np.median(np.where(square > 0, products / np.where(square > 0, square, 1), 0)))
-
-
-def _percentile(counts: Floats, value: ArrayLike, percentile: float) -> float:
-    """The value of the group that a percentile lies in."""
-    running = np.cumsum(counts)
-    at = int(np.searchsorted(running, percentile / 100 * running[-1] * (1 - 1e-12)))
-    return float(np.asarray(value)[min(at, running.size - 1)])

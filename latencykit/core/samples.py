@@ -608,7 +608,12 @@ class Samples(HistogramBacked, Value):
                 pieces.append(part.columns[name])
         arrays: dict[str, Any] = {name: np.concatenate(pieces) for name, pieces in columns.items()}
         whole = cls(unit=unit, run=run, **arrays).with_columns(
-            {name: _joined_cells(pieces) for name, pieces in others.items()}
+            {  # words where any source has words
+                name: np.concatenate(pieces)
+                if all(piece.dtype.kind in "biuf" for piece in pieces)
+                else np.concatenate([piece.astype(object) for piece in pieces])
+                for name, pieces in others.items()
+            }
         )
         return whole.select(np.argsort(arrays["start"], kind="stable"))
 
@@ -794,12 +799,6 @@ class Samples(HistogramBacked, Value):
             else ""
         )
         return f"Samples({format_count(good)} good requests{others}{over})"
-
-
-def _joined_cells(pieces: Sequence[AnyArray]) -> AnyArray:
-    """Cells of one column; words where any source has words."""
-    words = any(piece.dtype.kind not in "biuf" for piece in pieces)
-    return np.concatenate([piece.astype(object) if words else piece for piece in pieces])
 
 
 def _cells(values: Any) -> Any:

@@ -104,60 +104,50 @@ def parse_trim(spec: str, unit: str = "ns") -> Trim:
             )
         return Trim(short[1].upper(), 1 - high, high, spec.strip())
     if span := _RANGE.fullmatch(spec):
-        return _parse_range(spec.strip(), span[1].upper(), span[2], span[3], unit)
+        return _parse_range(spec.strip(), span[1].upper(), (span[2], span[3]), unit)
     raise InvalidArgumentError(
         f"{spec!r} is not a valid trimmed mean; write tm99.9, TM(5%:95%), TM(:99%), "
         "TM(150ms:1s), wm98 or IQM"
     )
 
 
-def _parse_range(spec: str, kind: str, first: str, last: str, unit: str) -> Trim:
-    if not first and not last:
+def _parse_range(spec: str, kind: str, ends: tuple[str, str], unit: str) -> Trim:
+    ranks = {text.endswith("%") for text in ends if text}
+    if not ranks:
         raise InvalidArgumentError(
             f"{spec!r} names no bound; write for example TM(:99%) or TM(150ms:1s)"
         )
-    ranks = {text.endswith("%") for text in (first, last) if text}
     if len(ranks) > 1:
         raise InvalidArgumentError(
             f"{spec!r} mixes a percentile and a value; both bounds must be of one kind"
         )
-    if ranks == {True}:
-        low, high = (
-            _share(text, spec) if text else Fraction(n) for text, n in ((first, 0), (last, 1))
-        )
-        if not 0 <= low < high <= 1:
-            raise InvalidArgumentError(
-                f"{spec!r} keeps nothing; percentiles ascend from 0% to 100%"
-            )
-        return Trim(kind, low, high, spec)
-    least, most = (
-        _value(text, unit) if text else end for text, end in ((first, -math.inf), (last, math.inf))
-    )
-    if not least < most:
-        raise InvalidArgumentError(
-            f"{spec!r} keeps nothing; the first bound must be below the second"
-        )
-    return Trim(kind, least, most, spec)
-
-
-def _share(text: str, spec: str) -> Fraction:
-    number = text.removesuffix("%").strip()
-    if not _DECIMAL.fullmatch(number):  # an exponent could ask for a number of a billion digits
-        raise InvalidArgumentError(
-            f"{text!r} in {spec!r} is not a valid percentile; write for example TM(5%:95%)"
-        )
-    return Fraction(number) / 100
-
-
-def _value(text: str, unit: str) -> float:
-    if unit in NANOSECONDS:
-        return parse_duration(text, unit) / NANOSECONDS[unit]
-    try:
-        return float(text)
-    except ValueError:
-        raise InvalidArgumentError(
-            f"{text!r} is not a plain number, but the values have no unit"
-        ) from None
+    bounds: list[Fraction | float] = [Fraction(0), Fraction(1)]
+    bounds = bounds if True in ranks else [-math.inf, math.inf]
+    for k, text in enumerate(ends):
+        number = text.removesuffix("%").strip()
+        if not text:
+            continue
+        if True in ranks:
+            if not _DECIMAL.fullmatch(number):  # an exponent could ask for a billion digits
+                raise InvalidArgumentError(
+                    f"{text!r} in {spec!r} is not a valid percentile; write for example TM(5%:95%)"
+                )
+            bounds[k] = Fraction(number) / 100
+        elif unit in NANOSECONDS:
+            bounds[k] = parse_duration(text, unit) / NANOSECONDS[unit]
+        else:
+            try:
+                bounds[k] = float(text)
+            except ValueError:
+                raise InvalidArgumentError(
+                    f"{text!r} is not a plain number, but the values have no unit"
+                ) from None
+    low, high = bounds
+    if not (low < high and (True not in ranks or 0 <= low < high <= 1)):
+        rule = "the first bound must be below the second"
+        rule = "percentiles ascend from 0% to 100%" if True in ranks else rule
+        raise InvalidArgumentError(f"{spec!r} keeps nothing; {rule}")
+    return Trim(kind, low, high, spec)
 
 
 def _percent(share: Fraction) -> str:
@@ -249,7 +239,16 @@ def trimmed(counted: Counted, spec: str | Trim, unit: str = "ns") -> Trimmed:
     out = occupied(part.above)
     top = float(best.high[out[-1]]) if out.size else math.nan
     below, above = float(part.below.sum()), float(part.above.sum())
-    excluded = _leaves_out(below, above, top, full, unit)
+    some = f"up to {format_value(top, unit)}"
+    if math.isinf(top):
+        some = "≥ " + format_value(full.limit, unit)
+    excluded = f"{_requests(above)}, {some}"
+    if not above:
+        excluded = f"{_requests(below)} below" if below else "nothing"
+    elif math.isclose(below, above):
+        excluded = f"2 × {excluded}"
+    elif below:
+        excluded = f"{_requests(below)} below and {_requests(above)} above, {some}"
     return Trimmed(value, low, high, trim.definition(unit), excluded, below, above, top)
 
 
@@ -321,25 +320,6 @@ class _ByValue:
             return float((np.clip(values, *self.bounds) * counts).sum()) / total
         count = float(counts[kept].sum())
         return float((values[kept] * counts[kept]).sum()) / count if count else math.nan
-
-
-def _leaves_out(below: float, above: float, top: float, counted: Counted, unit: str) -> str:
-    if not below and not above:
-        return "nothing"
-    some = (
-        "≥ " + format_value(counted.limit, unit)
-        if math.isinf(top)
-        else f"up to {format_value(top, unit)}"
-    )
-    if not above:
-        return f"{_requests(below)} below"
-    if math.isclose(below, above):
-        return f"2 × {_requests(above)}, {some}"
-    return (
-        f"{_requests(below)} below and {_requests(above)} above, {some}"
-        if below
-        else f"{_requests(above)}, {some}"
-    )
 
 
 def _requests(count: float) -> str:
