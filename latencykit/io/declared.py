@@ -10,7 +10,6 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import field, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -110,20 +109,15 @@ def report_of(
     if count is not None and lost:
         given["timeouts"], count = lost, count - lost
     report = Report(run=run.replace(**given), stats=stats, count=count, **known)
-    return data_of(finish(_with_outcomes(report)))
-
-
-def _with_outcomes(report: Report) -> Report:
-    """The failures among statuses (of 400 and more: mixed) and errors, by their kinds."""
-    statuses, errors = report.statuses, report.errors
+    # the failures among statuses (of 400 and more: mixed) and errors, by their kinds
+    run, statuses, errors = report.run, report.statuses, report.errors
     bad = {name: n for name, n in statuses.items() if not name.isdigit() or int(name) >= 400}
-    coded = any(name.isdigit() for name in statuses)
+    mixed = sum(bad.values()) if any(name.isdigit() for name in statuses) else 0
     late = sum(n for text, n in errors.items() if TIMED_OUT.search(text))
-    mixed = sum(bad.values()) if coded else 0
-    failed = sum(errors.values()) - late + mixed
-    run = report.run.replace(failed=report.run.failed + failed, timeouts=report.run.timeouts + late)
-    count = sum(statuses.values()) if report.count is None and statuses else report.count
-    return replace(report, run=run, count=count, mixed=mixed)
+    failed = run.failed + sum(errors.values()) - late + mixed
+    run = run.replace(failed=failed, timeouts=run.timeouts + late)
+    count = sum(statuses.values()) if count is None and statuses else count
+    return data_of(finish(replace(report, run=run, count=count, mixed=mixed)))
 
 
 def as_it_is(report: Report) -> Report:
@@ -321,7 +315,12 @@ class Json:
 
     def data(self, record: Any) -> Data:
         """Return what one object amounts to."""
-        facts = {name: self._fact(record, name, path) for name, path in self.facts.items()}
+        found = {name: at(record, path) for name, path in self.facts.items()}
+        facts = {
+            name: in_ns(value, self.unit) if name in _TIMES
+            else int(value) if name in _WHOLE else value
+            for name, value in found.items() if value is not None
+        }  # fmt: skip
         buckets = at(record, self.buckets) or {}
         marks = sorted((in_ns(mark, self.unit), int(number)) for mark, number in buckets.items())
         points = {
@@ -331,24 +330,12 @@ class Json:
         points |= {f"p{level}": at(record, path) for level, path in self.levels.items()}
         numbers = {key: v for key, v in points.items() if isinstance(v, (int, float))}
         return report_of(
-            facts, self.run, partial(_finish, self.finish, record),
+            facts, self.run, lambda report: self.finish(report, record),
             points={p: in_ns(v, self.unit) for p, v in build.percentiles_in(numbers).items()},
             edges=tuple(mark for mark, _ in marks), counts=tuple(number for _, number in marks),
             statuses={k: int(n) for k, n in (at(record, self.statuses) or {}).items()},
             errors={str(k): int(n) for k, n in (at(record, self.errors) or {}).items()},
         )  # fmt: skip
-
-    def _fact(self, record: Any, name: str, path: str) -> Any:
-        value = at(record, path)
-        if value is None:
-            return None
-        return (
-            in_ns(value, self.unit) if name in _TIMES else int(value) if name in _WHOLE else value
-        )
-
-
-def _finish(finish: Callable[[Report, Any], Report], record: Any, report: Report) -> Report:
-    return finish(report, record)
 
 
 def at(record: Any, path: str) -> Any:

@@ -53,12 +53,8 @@ _HINT = "ab -g writes every request, and so the full distribution"
 def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read the report of a run."""
     begin = _BANNER if _BANNER.search(plain(source.text())) else _SERVER
-    return {"": _report(Section(text_of_run(source, begin), 1, source))}
-
-
-def _report(part: Section) -> Data:
-    """One report: its percentiles, and what the table of connection times adds."""
-    text = part.text
+    text = text_of_run(source, begin)
+    part = Section(text, 1, source)
     numbers = re.findall(r"^([A-Z][\w -]+):\s+(\d+(?:\.\d+)?)", text, re.MULTILINE)
     facts = {name: float(number) for name, number in numbers}
     for label in _FACTS:
@@ -88,8 +84,18 @@ def _report(part: Section) -> Data:
         )
     good = int(facts["Complete requests"]) - mixed
     if not facts["Complete requests"]:
-        return unanswered(run)
-    stats = _connection_times(part)
+        return {"": unanswered(run)}
+    stats: dict[str, float] = {}
+    if (table := _TABLE.search(text)) is not None:  # of connection times
+        row = _TOTAL.search(text, table.end())
+        names = (
+            ["min", "mean", "max"] if table[1] == "avg" else ["min", "mean", "std", "median", "max"]
+        )
+        cells = [float(number) for number in row[1].split()] if row else []
+        if len(cells) != len(names):
+            seen, due = "the row Total of the connection times is corrupt", f"{len(names)} numbers"
+            raise part.corrupt(table.end(), seen, due, "run ab anew")
+        stats = {name: n for name, n in zip(names, cells, strict=True) if name != "median"}
     mean = fact(text, r"^Time per request:\s+([\d.]+) \[ms\] \(mean\)", float)
     if mean is not None and ("mean" not in stats or abs(mean - stats["mean"]) <= 1.0):
         stats["mean"] = mean  # concurrency x time / requests: the same, with three decimals
@@ -103,21 +109,8 @@ def _report(part: Section) -> Data:
         expected = "a percentage and whole milliseconds"
         rows = part.matches(_POINT, title.end(), max(stop, title.end()), expected)
         points = {float(row[1]): float(row[2]) for row in rows if row[2]}
-    return data_from_points(points, max(good, 0), stats, run.with_notes(_ROUNDED, _HINT), "ms")
-
-
-def _connection_times(part: Section) -> dict[str, float]:
-    """The statistics in the table of connection times, in milliseconds."""
-    table = _TABLE.search(part.text)
-    if table is None:
-        return {}
-    row = _TOTAL.search(part.text, table.end())
-    names = ("min", "mean", "max") if table[1] == "avg" else ("min", "mean", "std", "median", "max")
-    cells = [float(number) for number in row[1].split()] if row else []
-    if len(cells) != len(names):
-        seen, due = "the row Total of the connection times is corrupt", f"{len(names)} numbers"
-        raise part.corrupt(table.end(), seen, due, "run ab anew")
-    return {name: number for name, number in zip(names, cells, strict=True) if name != "median"}
+    run = run.with_notes(_ROUNDED, _HINT)
+    return {"": data_from_points(points, max(good, 0), stats, run, "ms")}
 
 
 def read_rows(source: Source, options: ReadOptions) -> dict[str, Data]:

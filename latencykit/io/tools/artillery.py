@@ -100,32 +100,10 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:
         return _series({"requestsCompleted": fact(text, _COMPLETED, int), **pieces}, options)
     start = begin.end() if begin else 0  # a piece of the report has no heading
     end = _NEXT.search(text, start)
-    counters, groups = _printed(text[start : end.start() if end else None])
-    latency = groups.get("Request latency", groups.get("Response time (msec)"))
-    if latency is not None:
-        return _series(
-            {
-                "latency": latency, "requestsCompleted": counters.get(
-                    "Requests completed", counters.get("Number of requests made")
-                ),
-                "errors": groups.get("Errors"), "codes": groups.get("Codes"),
-            },
-            options,
-        )  # fmt: skip
-    for name, group in groups.items():
-        answers = counters.get(name.replace(".response_time", ".responses"))
-        if answers is not None:
-            group["count"] = answers
-    kept = {name: group for name, group in groups.items() if group}
-    return _series({"counters": counters, "histograms": kept}, options)
-
-
-def _printed(text: str) -> tuple[dict[str, float], dict[str, dict[str, float]]]:
-    """The single numbers of a report, and its groups of numbers."""
     counters: dict[str, float] = {}
     groups: dict[str, dict[str, float]] = {}
     group = ""
-    for line in text.split("\n"):
+    for line in text[start : end.start() if end else None].split("\n"):
         name, colon, rest = line.strip("#> \t").rpartition(":")
         cell = rest.lstrip(". \t").partition(" ")[0]
         number = build.number_in(cell)
@@ -139,7 +117,23 @@ def _printed(text: str) -> tuple[dict[str, float], dict[str, dict[str, float]]]:
         elif number is not None:
             counters.setdefault(name, number)
             group = ""
-    return counters, groups
+    latency = groups.get("Request latency", groups.get("Response time (msec)"))
+    if latency is not None:
+        return _series(
+            {
+                "latency": latency, "requestsCompleted": counters.get(
+                    "Requests completed", counters.get("Number of requests made")
+                ),
+                "errors": groups.get("Errors"), "codes": groups.get("Codes"),
+            },
+            options,
+        )  # fmt: skip
+    for name, numbers in groups.items():
+        answers = counters.get(name.replace(".response_time", ".responses"))
+        if answers is not None:
+            numbers["count"] = answers
+    kept = {name: numbers for name, numbers in groups.items() if numbers}
+    return _series({"counters": counters, "histograms": kept}, options)
 
 
 FORMATS = {

@@ -15,7 +15,7 @@ from latencykit._typing import JSONObject
 from latencykit.core.run import Run
 from latencykit.errors import InvalidArgumentError
 from latencykit.io import build, json_text
-from latencykit.io.raw.cells import Style, decimal_number, decimal_style
+from latencykit.io.raw.cells import decimal_number, decimal_style
 from latencykit.io.source import Confidence, Data, Head, ReadOptions, Series, Source
 from latencykit.io.text_reports import fact, plain
 from latencykit.units import parse_duration
@@ -106,11 +106,15 @@ def read_table(source: Source, options: ReadOptions) -> dict[str, Data]:
                 if len(cells) != len(heading):
                     seen = f"{len(cells)} cells below a heading of {len(heading)}"
                     raise InvalidArgumentError(seen)  # noqa: TRY301 - as of a cell that is not a time
-                values = {
-                    named[heading[k]]: _duration(cells[k], heading[k], style)
-                    for k in columns
-                    if cells[k] not in _ABSENT
-                }
+                values: dict[str, float] = {}
+                for k in [k for k in columns if cells[k] not in _ABSENT]:
+                    match, unit = _CELL.fullmatch(cells[k]), _UNIT.search(heading[k])
+                    cell = decimal_number(match[1], style) if match else None
+                    if match is None or cell is None:
+                        seen = f"{cells[k]!r} cannot be read as a time"
+                        raise InvalidArgumentError(seen)  # noqa: TRY301
+                    own = match[2] or (unit[1] if unit else "")  # in the cell, or in the heading
+                    values[named[heading[k]]] = round(parse_duration(cell + own), 3)
             except InvalidArgumentError as error:
                 options.refuse(source, number, str(error), "times such as 7.735 us")
                 continue
@@ -121,15 +125,6 @@ def read_table(source: Source, options: ReadOptions) -> dict[str, Data]:
             else:
                 options.report(f"{source.shown}: {label} has no result; left out")
     return series
-
-
-def _duration(cell: str, heading: str, style: Style) -> float:
-    """A cell in ns; its unit is in it, or in the heading."""
-    match, unit = _CELL.fullmatch(cell), _UNIT.search(heading)
-    number = decimal_number(match[1], style) if match else None
-    if match is None or number is None:
-        raise InvalidArgumentError(f"{cell!r} cannot be read as a time")
-    return round(parse_duration(number + (match[2] or (unit[1] if unit else ""))), 3)
 
 
 def read_json(source: Source, options: ReadOptions) -> Series:

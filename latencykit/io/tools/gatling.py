@@ -9,7 +9,6 @@ import re
 
 import numpy as np
 
-from latencykit._typing import JSONObject
 from latencykit.core.columns import Words, matching
 from latencykit.core.run import Run
 from latencykit.io import json_text
@@ -90,26 +89,25 @@ def read_stats(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
         node = waiting.pop(0)
         waiting += list((node.get("contents") or {}).values())
         stats = node.get("stats", node)
-        if node is record or node.get("type") == "REQUEST":
-            name = str(node.get("path") or stats.get("name") or "all")
-            yield name, _from_stats(stats, node is record and bool(waiting))
-
-
-def _from_stats(record: JSONObject, aggregate: bool) -> Data:
-    def value(key: str, which: str = "ok") -> float | None:
-        text = str((record.get(key) or {}).get(which)).replace(",", "")
-        return float(text) if re.fullmatch(r"\d+(?:\.\d+)?", text) else None
-
-    good = int(value("numberOfRequests") or 0)
-    stats = {name: value(key) for name, key in _STATS.items()}
-    points = {p: value(key) for p, key in _POINTS.items()}
-    run = Run(
-        tool="Gatling", measure="service", corrected="none", unit="ms", unit_from="format",
-        aggregate=aggregate, failed=int(value("numberOfRequests", "ko") or 0),
-        achieved=value("meanNumberOfRequestsPerSecond", "total"),
-        notes=("percentiles are taken as Gatling's default: 50, 75, 95, 99",),
-    )  # fmt: skip
-    return data_from_points(points, good, stats, run, "ms") if good else unanswered(run)
+        if node is not record and node.get("type") != "REQUEST":
+            continue
+        cells = {
+            (key, which): float(text) if re.fullmatch(r"\d+(?:\.\d+)?", text) else None
+            for key, row in stats.items() if isinstance(row, dict)
+            for which, cell in row.items() if (text := str(cell).replace(",", ""))
+        }  # fmt: skip
+        run = Run(
+            tool="Gatling", measure="service", corrected="none", unit="ms", unit_from="format",
+            aggregate=node is record and bool(waiting),
+            failed=int(cells.get(("numberOfRequests", "ko")) or 0),
+            achieved=cells.get(("meanNumberOfRequestsPerSecond", "total")),
+            notes=("percentiles are taken as Gatling's default: 50, 75, 95, 99",),
+        )  # fmt: skip
+        good = int(cells.get(("numberOfRequests", "ok")) or 0)
+        values = {name: cells.get((key, "ok")) for name, key in _STATS.items()}
+        points = {p: cells.get((key, "ok")) for p, key in _POINTS.items()}
+        data = data_from_points(points, good, values, run, "ms") if good else unanswered(run)
+        yield str(node.get("path") or stats.get("name") or "all"), data
 
 
 # ------------------------------------------------------------

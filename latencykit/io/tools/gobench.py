@@ -102,31 +102,24 @@ def _by_package(
         notes = (f"cpu: {cpu[1]}",) if cpu else ()
         for name, results in runs.items():
             label = name if name not in series else f"{package}.{name}"
-            series |= _benchmark(label, results, notes)
+            common = _RUN.with_notes(*notes)
+            if len(results) > 1:
+                note = f"{len(results)} runs; a run's mean says nothing of its slowest calls"
+                common = _RUN.with_notes(note, *notes)
+            parts: dict[str, list[Summary]] = {}
+            for count, metrics in results:
+                # what it measured within, too: ``write-p99-ns`` is of the series "… write"
+                reported, inside = _reported(metrics), dict[str, dict[float, float]]({"": {}})
+                for part, points in (inside | reported).items():
+                    stats = {} if part else {"mean": nanoseconds(metrics["ns/op"], "ns")}
+                    stats |= {"max": points[100.0]} if 100.0 in points else {}
+                    inner = {level: value for level, value in points.items() if level < 100}
+                    inner, stats, run = stated(inner, stats, common)
+                    run = run if reported else run.with_notes(_HINT)
+                    data = Summary(stats, inner, None if part else count, "ns", run)
+                    parts.setdefault(f"{label} {part}".rstrip(), []).append(data)
+            series |= {part: Summary.of_runs(all_runs) for part, all_runs in parts.items()}
     return series
-
-
-def _benchmark(
-    label: str, results: Sequence[tuple[int, dict[str, float]]], facts: tuple[str, ...]
-) -> dict[str, Data]:
-    """The runs of one benchmark as one summary, and one of each part that reports percentiles."""
-    common = _RUN.with_notes(*facts)
-    if len(results) > 1:
-        note = f"{len(results)} runs; a run's mean says nothing of its slowest calls"
-        common = _RUN.with_notes(note, *facts)
-    runs: dict[str, list[Summary]] = {}
-    for count, metrics in results:
-        # what it measured within, too: ``write-p99-ns`` is of the series "… write"
-        reported, inside = _reported(metrics), dict[str, dict[float, float]]({"": {}})
-        for part, points in (inside | reported).items():
-            stats = {} if part else {"mean": nanoseconds(metrics["ns/op"], "ns")}
-            stats |= {"max": points[100.0]} if 100.0 in points else {}
-            inner = {level: value for level, value in points.items() if level < 100}
-            inner, stats, run = stated(inner, stats, common)
-            run = run if reported else run.with_notes(_HINT)
-            data = Summary(stats, inner, None if part else count, "ns", run)
-            runs.setdefault(f"{label} {part}".rstrip(), []).append(data)
-    return {name: Summary.of_runs(parts) for name, parts in runs.items()}
 
 
 def _reported(metrics: Mapping[str, float]) -> dict[str, dict[float, float]]:

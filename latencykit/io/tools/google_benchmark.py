@@ -66,28 +66,27 @@ def _series(found: list[_Row], context: Mapping[str, Any], source: Source) -> di
         )  # fmt: skip
         if context.get("library_build_type") == "debug":
             run = run.with_notes("the benchmark library was built for debugging")
-        series[name] = _data(own, run, unit)
+        single = [row for row in own if row.get("run_type", "iteration") == "iteration"]
+        if not single:  # --benchmark_report_aggregates_only
+            points, stats = build.statistics_in(
+                {row["aggregate_name"]: row["real_time"] for row in own}
+            )
+            series[name] = build.data_from_points(points, None, stats, run.with_notes(_HINT), unit)
+            continue
+        calls = int(single[0].get("iterations") or 1)
+        values = build.nanoseconds_of([float(row["real_time"]) for row in single], unit)
+        if len(values) == 1 and calls > 1:
+            mean, run = {"mean": float(values[0])}, run.with_notes(_HINT)
+            series[name] = build.data_from_points({}, calls, mean, run)
+            continue
+        run = run.replace(values_are_runs=True)
+        if calls > 1:
+            run = run.with_notes(f"each value is the mean of {format_count(calls)} calls")
+        series[name] = build.data_from_values(values, run)
     if failed and not series:
         seen = f"{format_items(sum(failed.values()), 'benchmark')} failed, and none gave a result"
         raise source.corrupt(None, seen, "a benchmark that ran", "see error_message in the file")
     return series
-
-
-def _data(rows: list[_Row], run: Run, unit: str) -> Data:
-    """One benchmark: its repetitions, or the statistics of these."""
-    single = [row for row in rows if row.get("run_type", "iteration") == "iteration"]
-    if not single:  # --benchmark_report_aggregates_only
-        points, stats = build.statistics_in(
-            {row["aggregate_name"]: row["real_time"] for row in rows}
-        )
-        return build.data_from_points(points, None, stats, run.with_notes(_HINT), unit)
-    calls = int(single[0].get("iterations") or 1)
-    values = build.nanoseconds_of([float(row["real_time"]) for row in single], unit)
-    if len(values) == 1 and calls > 1:
-        return build.data_from_points({}, calls, {"mean": float(values[0])}, run.with_notes(_HINT))
-    note = f"each value is the mean of {format_count(calls)} calls"
-    run = run.replace(values_are_runs=True)
-    return build.data_from_values(values, run.with_notes(note) if calls > 1 else run)
 
 
 def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:

@@ -49,9 +49,18 @@ def _blobs(text: str, at: int = 0) -> Iterator[tuple[re.Match[str], str]]:
     """Payloads of a text, and where each begins."""
     while (match := _BLOB.search(text, at)) is not None:
         at = match.end()
-        if _kind(_begin(match[0])) in _KINDS:
-            payload, at = _payload_at(text, match)
-            yield match, payload
+        if _kind(_begin(match[0])) not in _KINDS:
+            continue
+        # as long as it announces
+        run, chars = match[0], -(-_bytes_of(_begin(match[0])) // 3) * 4
+        if 0 < len(run) < chars - 2 and (more := _MORE.match(text, at)):
+            run += re.sub(r"\s", "", more[0])
+            at = more.end()
+        if 0 < chars < len(run) and at == match.end() and _kind(_begin(run[chars:])) in _KINDS:
+            run, at = run[:chars], match.start() + chars  # the next one follows at once
+        elif chars > 0:
+            run = run.rstrip("=") + "=" * (-len(run.rstrip("=")) % 4)
+        yield match, run
 
 
 def _bytes_of(begin: bytes) -> int:
@@ -62,21 +71,6 @@ def _bytes_of(begin: bytes) -> int:
     if kind in COMPRESSED:
         return ahead + 8 + length
     return ahead + 40 + length if kind in (V1, V2) else 0
-
-
-def _payload_at(text: str, match: re.Match[str]) -> tuple[str, int]:
-    """The payload that begins at a match, as long as it announces, and where it ends."""
-    chars = -(-_bytes_of(_begin(match[0])) // 3) * 4
-    end = match.end()
-    if chars <= 0:
-        return match[0], end
-    run = match[0]
-    if len(run) < chars - 2 and (more := _MORE.match(text, end)):
-        run += re.sub(r"\s", "", more[0])
-        end = more.end()
-    if len(run) > chars and end == match.end() and _kind(_begin(run[chars:])) in _KINDS:
-        return run[:chars], match.start() + chars  # the next one follows at once
-    return run.rstrip("=") + "=" * (-len(run.rstrip("=")) % 4), end
 
 
 def _in_text(text: str) -> Iterator[_Found]:
@@ -122,16 +116,6 @@ def _strings(
             yield from _strings(inner, path, unit)
 
 
-def _in_bytes(data: bytes) -> Iterator[_Found]:
-    """Payloads as bytes, one after the other."""
-    at = 0
-    while at < len(data):
-        size = _bytes_of(data[at : at + 24])
-        end = at + size if size > 0 else len(data)
-        yield "", 1, base64.b64encode(data[at:end]).decode(), None
-        at = end
-
-
 def sniff(head: Head) -> Confidence:
     """Recognise a payload anywhere; a tool's own format that holds one is surer."""
     if head.data.startswith(_COOKIES):
@@ -142,7 +126,13 @@ def sniff(head: Head) -> Confidence:
 def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read histogram after histogram, named by key or by the words before it."""
     if source.head.data.startswith(_COOKIES):
-        texts = _in_bytes(source.bytes())
+        raw, at, found = source.bytes(), 0, list[_Found]()
+        while at < len(raw):  # one after the other
+            size = _bytes_of(raw[at : at + 24])
+            end = at + size if size > 0 else len(raw)
+            found.append(("", 1, base64.b64encode(raw[at:end]).decode(), None))
+            at = end
+        texts = iter(found)
     else:
         text = source.text()
         texts = _in_json(text, source) if _JSON.match(text) else _in_text(text)

@@ -363,6 +363,7 @@ _CELL = re.compile(r"\b([a-z]+|p\([\d.]+\)|p[\d.]+)=([^\s,]+)")
 _COUNTERS = ("http_reqs", "iterations", "dropped_iterations", "vus", "vus_max")
 # Go ends every duration with its seconds: 21.44m is 21.44ms without the end of its line.
 _TIME = re.compile(r"(?:\d+h)?(?:\d+m)?\d+(?:\.\d+)?(?:ns|us|µs|ms|s)")
+_CUT = re.compile(r"(?:\d{1,9}h)?(?:\d{1,9}m)?(?:\d{1,19}(?:\.\d{0,19})?[nuµm]?)?")
 _FIRST = re.compile(r"^ *(?:[✓✗] )?([A-Za-z_]\w*)\.{2,}: ", re.MULTILINE)
 _COUNTS = r"^ *(?:[✓✗] )?(?:http_reqs|iterations)\.*: "
 _TREND = re.compile(r"^.*_duration\.*: (?:avg|min|med|max|p\([\d.]+\))=\d", re.MULTILINE)
@@ -398,7 +399,10 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     metrics: Metrics = {}
     timed, above = list[str](), ""
     for row in _ROW.finditer(part.text):
-        name, cells = row[1], _cells_of(row[2])
+        name, cells = row[1], dict(_CELL.findall(row[2]))
+        last = next(reversed(cells), "")
+        if len(cells) > 2 and last.startswith(("max", "p")) and _CUT.fullmatch(cells[last]):
+            del cells[last]  # the edge of a terminal has cut it
         if name[0] == "{":  # a part of the metric above
             name = f"{above}{{{name.strip('{ }')}}}"
         else:
@@ -437,19 +441,6 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     elif looping and not arrivals:
         facts |= {"loop": "closed", "corrected": "none", "measure": "service"}
     return {name: data.with_run(**facts) for name, data in series.items()}
-
-
-def _cells_of(text: str) -> dict[str, str]:
-    """The cells of a row, without one that the edge of a terminal has cut."""
-    cells = dict(_CELL.findall(text))
-    last = next(reversed(cells), "")
-    if last == "max" or last.startswith("p"):
-        edge = re.fullmatch(
-            r"(?:\d{1,9}h)?(?:\d{1,9}m)?(?:\d{1,19}(?:\.\d{0,19})?[nuµm]?)?", cells[last]
-        )
-        if edge and len(cells) > 2:
-            del cells[last]
-    return cells
 
 
 FORMATS = {

@@ -191,8 +191,32 @@ def _series(records: Sequence[JSONObject], tool: str, notes: tuple[str, ...]) ->
     everything: dict[str, Data] = {}
     run = Run()
     for number, record in enumerate(records, 1):
+        rate, limit = _number(record.get("request_rate")), _number(record.get("max_concurrency"))
+        scheduled = bool(rate) and not limit
+        completed, failed = record.get("completed"), record.get("failed")
+        sent = int(record.get("num_prompts") or len(record.get("errors") or ()))
+        run = Run(
+            tool=tool, command=record.get("model_id"), measure="service",
+            loop="open" if scheduled else "closed" if limit else "unknown",
+            corrected="schedule" if scheduled else "none", rate=rate or None, unit="s",
+            duration=_number(record.get("duration")), unit_from="format",
+            achieved=_number(record.get("request_throughput")),
+            connections=int(limit) if limit else None, notes=notes,
+            failed=max(sent - int(sent if completed is None else completed), 0) if failed is None
+            else int(failed),
+        )  # fmt: skip
+        if completed is not None and not int(completed):
+            continue  # its statistics are zeros
+        series: dict[str, Data] = _vllm_requests(record, run) if record.get("ttfts") else {}
+        means = run.replace(unit="ms").with_notes(_HINTS[tool])
+        for key in [key for key in record if re.fullmatch(r"mean_\w+_ms", key)]:
+            stem, end = key[5:-3], key[4:]
+            cells = {k.removesuffix(end): v for k, v in record.items() if k.endswith(end)}
+            name = _MEANS.get(stem, stem)
+            # all zeros: not measured, as the tokens were not streamed
+            if name not in series and any(cells.values()):
+                series[name] = _from_statistics(name, cells, completed or 0, means)
         label = "" if len(records) == 1 else f"run {number} "
-        series, run = _vllm_run(record, tool, notes)
         if label and (run.rate or run.connections):
             label = f"rate {run.rate:g} " if run.rate else f"concurrency {run.connections} "
         for name, data in series.items():
@@ -200,40 +224,6 @@ def _series(records: Sequence[JSONObject], tool: str, notes: tuple[str, ...]) ->
     if not everything and all(str(record.get("completed")) == "0" for record in records):
         return {"": build.unanswered(run)}
     return everything
-
-
-def _vllm_run(record: JSONObject, tool: str, notes: tuple[str, ...]) -> tuple[dict[str, Data], Run]:
-    """The series of one run; none where no request was completed, whose statistics are zeros."""
-    rate, limit = _number(record.get("request_rate")), _number(record.get("max_concurrency"))
-    scheduled = bool(rate) and not limit
-    completed, failed = record.get("completed"), record.get("failed")
-    sent = int(record.get("num_prompts") or len(record.get("errors") or ()))
-    run = Run(
-        tool=tool, command=record.get("model_id"), measure="service",
-        loop="open" if scheduled else "closed" if limit else "unknown",
-        corrected="schedule" if scheduled else "none",
-        duration=_number(record.get("duration")), rate=rate or None, unit="s", unit_from="format",
-        achieved=_number(record.get("request_throughput")),
-        connections=int(limit) if limit else None, notes=notes,
-        failed=max(sent - int(sent if completed is None else completed), 0) if failed is None
-        else int(failed),
-    )  # fmt: skip
-    if completed is not None and not int(completed):
-        return {}, run
-    own = run
-    series: dict[str, Data] = _vllm_requests(record, run) if record.get("ttfts") else {}
-    run = run.replace(unit="ms").with_notes(_HINTS[tool])
-    for key in [key for key in record if re.fullmatch(r"mean_\w+_ms", key)]:
-        stem = key[5:-3]
-        name = _MEANS.get(stem, stem)
-        if name in series:
-            continue
-        end = f"_{stem}_ms"
-        cells = {k.removesuffix(end): v for k, v in record.items() if k.endswith(end)}
-        if not any(cells.values()):
-            continue  # not measured: the tokens were not streamed
-        series[name] = _from_statistics(name, cells, completed or 0, run)
-    return series, own
 
 
 def _vllm_requests(record: JSONObject, run: Run) -> dict[str, Data]:

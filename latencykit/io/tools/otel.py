@@ -12,7 +12,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -216,10 +215,13 @@ def _series(
     for (name, stated), members in families.items():
         described, cumulative = facts[name, stated]
         run = None if stated == "1" else run_of(_TOOL, name, options, stated, described)
-        number, data_of = negative[name, stated], partial(_data, cumulative=cumulative)
+        if run is None:
+            continue
+        number = negative[name, stated]
         left_out = [f"{format_items(number, 'negative value')} left out"] if number else []
-        run = run and run.with_notes(*notes, *left_out)
-        series |= family_series(name, run, members, data_of)
+        run = run.with_notes(*notes, *left_out)
+        found = {own: _data(points, run, cumulative) for own, points in members.items()}
+        series |= family_series(name, found)
     return series
 
 

@@ -9,13 +9,13 @@ and native histograms with their own edges.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
@@ -126,19 +126,13 @@ def _is_failure(labels: Mapping[str, object]) -> bool:
     )
 
 
-def family_series(
-    family: str,
-    run: Run | None,
-    members: Mapping[Labels, _Value],
-    data_of: Callable[[_Value, Run], Any],
-) -> dict[str, Data]:
+def family_series(family: str, members: Mapping[Labels, Any]) -> dict[str, Data]:
     """Return the sum of a family, where it can be added, then one series per set of labels.
 
     Series whose labels say that their requests failed are counted apart in the sum. A member
-    without data, in which nothing was counted, is left out; and all where the run is of no times.
+    without data, in which nothing was counted, is left out.
     """
-    found = [(dict(own), data_of(rows, run)) for own, rows in members.items()] if run else []
-    parts = [(labels, data) for labels, data in found if data is not None]
+    parts = [(dict(own), data) for own, data in members.items() if data is not None]
     if len(parts) == 1:
         return {family + _label_text(parts[0][0]): parts[0][1]}
     series: dict[str, Data] = {}
@@ -235,7 +229,8 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     series: dict[str, Data] = {}
     for name, members in _own(families).items():
         run = run_of(_CLIENT, name, options, units.get(name), helps.get(name, ""))
-        series |= family_series(name, run, members, partial(_data, source=source))
+        found = {own: _data(row, run, source) for own, row in members.items()} if run else {}
+        series |= family_series(name, found)
     return series
 
 
@@ -422,8 +417,15 @@ def sniff_protobuf(head: Head) -> Confidence:
 
 def _families_in_protobuf(source: Source) -> _Families:
     """The families of protobuf as text, or behind lengths."""
-    if _BEGIN.match(source.head.text):
-        messages = _families_in_text(source)
+    if _BEGIN.match(source.head.text):  # as text, which is made into JSON
+        source.json = True  # and its values may be of any type, as in JSON
+        text = '{"":0' + _TOKEN.sub(_json_of, source.text()) + "}"
+        try:
+            messages = json.loads(text, object_pairs_hook=_message)
+        except ValueError as error:
+            line, expected = getattr(error, "lineno", None), "protobuf's text format"
+            raise source.corrupt(line, f"not a field ({error})", expected) from None
+        messages = messages if isinstance(messages, list) else [messages]
     else:
         messages = [decode(part, _FAMILY) for part in delimited(memoryview(source.bytes()))]
     families: dict[str, dict[Labels, _Metric]] = {}
@@ -452,18 +454,6 @@ def _families_in_protobuf(source: Source) -> _Families:
             own = tuple((pair.get("name", ""), pair.get("value", "")) for pair in pairs)
             families.setdefault(name, {})[own] = metric
     return families, units, helps
-
-
-def _families_in_text(source: Source) -> list[JSONObject]:
-    """Families as protobuf's text, which is made into JSON; each begins with its name."""
-    source.json = True  # and its values may be of any type, as in JSON
-    text = '{"":0' + _TOKEN.sub(_json_of, source.text()) + "}"
-    try:
-        families = json.loads(text, object_pairs_hook=_message)
-    except ValueError as error:
-        line, expected = getattr(error, "lineno", None), "protobuf's text format"
-        raise source.corrupt(line, f"not a field ({error})", expected) from None
-    return families if isinstance(families, list) else [families]
 
 
 def _json_of(token: re.Match[str]) -> str:
@@ -577,8 +567,34 @@ def _answer(answer: JSONObject, source: Source, options: ReadOptions) -> dict[st
     series: dict[str, Data] = {}
     for name, members in families.items():
         run = run_of("Prometheus", name, options)
-        data_of = partial(_over_time, kind=kind, source=source)
-        series |= family_series(name, run, members, data_of)
+        found: dict[Labels, Data | None] = {}
+        if run is None:
+            continue
+        for own, rows in members.items():
+            if isinstance(rows, _Metric):
+                found[own] = _data(rows, run, source)
+                continue
+            named = "__name__" in rows[0]["metric"]
+            native = rows[0].get("histograms") or [rows[0].get("histogram")]
+            if native[0]:
+                found[own] = _native(native, run, source, counters=named)
+                continue
+            rows = sorted(rows, key=lambda row: float(row["metric"]["le"]))
+            limits = np.array([float(row["metric"]["le"]) for row in rows])
+            if kind != "matrix" or all(len(row["values"]) < 2 for row in rows):
+                values = (float((row.get("value") or row["values"][0])[1]) for row in rows)
+                edges = dict(zip(limits.tolist(), values, strict=True))
+                found[own] = _from_cumulative(edges, run, source)
+                continue
+            times = np.unique(
+                np.concatenate([[float(t) for t, _ in row["values"]] for row in rows])
+            )
+            table = np.full((times.size, limits.size), np.nan)
+            for column, row in enumerate(rows):
+                stamps, cells = np.array(row["values"], dtype=np.float64).T
+                table[np.searchsorted(times, stamps), column] = cells
+            found[own] = _classic(limits, times, np.nan_to_num(table), run, counters=named)
+        series |= family_series(name, found)
     return series
 
 
@@ -620,19 +636,6 @@ def _files_of(folder: Path) -> Iterator[Path]:
     return (folder / name for name in names if name[0] != "." and (folder / name).is_file())
 
 
-def _time_of(path: Path) -> float:
-    """When a scrape was made: the time in its name (UTC), else that of the file."""
-    stamp, epoch = _STAMP.search(path.name), _EPOCH.search(path.name)
-    if stamp is not None:
-        try:
-            return datetime(*map(int, stamp.groups()), tzinfo=UTC).timestamp()  # type: ignore[misc,arg-type]
-        except ValueError:
-            pass
-    if epoch is not None:
-        return int(epoch[1]) + int(epoch[2] or 0) / 1e3
-    return path.stat().st_mtime
-
-
 def read_scrapes(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read the scrapes of a directory as logs over time: what was counted between two of them."""
     if not source.path.is_dir():
@@ -640,11 +643,18 @@ def read_scrapes(source: Source, options: ReadOptions) -> dict[str, Data]:
     scrapes = []
     for path in _files_of(source.path):
         scrape = Source(path)
-        if _is_scrape(scrape.head) is not Confidence.NO:
-            try:
-                scrapes.append((_time_of(path), _families_of(scrape, options)))
-            except CorruptInputError as error:
-                options.reject(error)
+        if _is_scrape(scrape.head) is Confidence.NO:
+            continue
+        # the time in its name (UTC), else that of the file
+        stamp, epoch = _STAMP.search(path.name), _EPOCH.search(path.name)
+        made = int(epoch[1]) + int(epoch[2] or 0) / 1e3 if epoch else path.stat().st_mtime
+        if stamp is not None:
+            with contextlib.suppress(ValueError):
+                made = datetime(*map(int, stamp.groups()), tzinfo=UTC).timestamp()  # type: ignore[misc,arg-type]
+        try:
+            scrapes.append((made, _families_of(scrape, options)))
+        except CorruptInputError as error:
+            options.reject(error)
     scrapes.sort(key=lambda scrape: scrape[0])
     times = [moment for moment, _ in scrapes]
     if len(set(times)) < len(times):
@@ -670,50 +680,27 @@ def read_scrapes(source: Source, options: ReadOptions) -> dict[str, Data]:
     series: dict[str, Data] = {}
     for name, by_labels in _own(found).items() if len(times) > 1 else ():
         run = run_of(_CLIENT, name, options, units.get(name), helps.get(name, ""))
-        data_of = partial(_between, times=times, source=source)
-        series |= family_series(name, run and run.with_notes(*gaps), by_labels, data_of)
+        if run is None:
+            continue
+        run = run.with_notes(*gaps)
+        changes: dict[Labels, Data | None] = {}
+        for own, moments in by_labels.items():
+            first, metric = moments[0]
+            # from the scrape on that lacks the labels: nothing had been counted by then
+            if before := [moment for moment in times if moment < first]:
+                edges = dict.fromkeys(metric.edges, 0.0)
+                zero = replace(metric, edges=edges, native=metric.native and {})
+                moments.insert(0, (before[-1], zero))
+            native = [(at, row.native) for at, row in moments if row.native is not None]
+            if native:
+                changes[own] = _native(native, run, source, counters=True)
+                continue
+            limits = np.array(sorted(set.intersection(*(set(row.edges) for _, row in moments))))
+            table = [[row.edges[edge] for edge in limits.tolist()] for _, row in moments]
+            stamps = np.array([moment for moment, _ in moments])
+            changes[own] = _classic(limits, stamps, np.array(table), run, counters=True)
+        series |= family_series(name, changes)
     return series
-
-
-def _between(
-    moments: list[tuple[float, _Metric]], run: Run, times: Sequence[float], source: Source
-) -> Data | None:
-    """Scrapes of one set of labels over time: by the bounds that all have.
-
-    From the scrape on that lacks the labels: nothing had been counted by then.
-    """
-    first, metric = moments[0]
-    if before := [moment for moment in times if moment < first]:
-        zero = replace(metric, edges=dict.fromkeys(metric.edges, 0.0), native=metric.native and {})
-        moments = [(before[-1], zero), *moments]
-    native = [(moment, metric.native) for moment, metric in moments if metric.native is not None]
-    if native:
-        return _native(native, run, source, counters=True)
-    limits = np.array(sorted(set.intersection(*(set(metric.edges) for _, metric in moments))))
-    table = [[metric.edges[edge] for edge in limits.tolist()] for _, metric in moments]
-    stamps = np.array([moment for moment, _ in moments])
-    return _classic(limits, stamps, np.array(table), run, counters=True)
-
-
-def _over_time(rows: Any, run: Run, kind: str, source: Source) -> Data | None:
-    """An answer of one set of labels, over time where there are several moments."""
-    if isinstance(rows, _Metric):
-        return _data(rows, run, source)
-    named = "__name__" in rows[0]["metric"]
-    native = rows[0].get("histograms") or [rows[0].get("histogram")]
-    if native[0]:
-        return _native(native, run, source, counters=named)
-    rows = sorted(rows, key=lambda row: float(row["metric"]["le"]))
-    limits = np.array([float(row["metric"]["le"]) for row in rows])
-    if kind != "matrix" or all(len(row["values"]) < 2 for row in rows):
-        values = (float((row.get("value") or row["values"][0])[1]) for row in rows)
-        return _from_cumulative(dict(zip(limits.tolist(), values, strict=True)), run, source)
-    times = np.unique(np.concatenate([[float(t) for t, _ in row["values"]] for row in rows]))
-    table = np.full((times.size, limits.size), np.nan)
-    for column, row in enumerate(rows):
-        stamps, cells = np.array(row["values"], dtype=np.float64).T
-        table[np.searchsorted(times, stamps), column] = cells
-    return _classic(limits, times, np.nan_to_num(table), run, counters=named)
 
 
 def _classic(

@@ -237,7 +237,16 @@ def read_text(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
         rows: dict[str, dict[str, float]] = {}
         for row in _REPORT_ROW.finditer(part.text):
             try:
-                rows[row[1]] = _numbers_of(row)
+                if row[1] == "Status Codes":  # [code:count]  200:60  500:3
+                    pairs = (cell.partition(":") for cell in row[3].split())
+                    rows[row[1]] = {code: float(n) for code, _, n in pairs if int(code) >= 0}
+                    continue
+                cells = zip(*(re.split(r",\s*", row[k]) for k in (2, 3)), strict=True)
+                timed = row[1] in ("Duration", "Latencies")
+                rows[row[1]] = {
+                    name: round(parse_duration(value), 3) if timed else float(value.rstrip("%"))
+                    for name, value in cells
+                }
             except (InvalidArgumentError, ValueError) as error:
                 seen, expected = printable(f"{row[1]}: {error}", 80), "as many values as names"
                 raise part.corrupt(row.start(), seen, expected, _ANEW) from None
@@ -254,19 +263,6 @@ def read_text(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
         ended = "Error Set:" in part.text
         run = _RUN.replace(unit_from="file", notes=() if ended else (TRUNCATED,))
         yield "" if len(parts) == 1 else "attack", _report(record, run)
-
-
-def _numbers_of(row: re.Match[str]) -> dict[str, float]:
-    """The numbers of a row by name; ``Status Codes  [code:count]  200:60  500:3`` by code."""
-    if row[1] == "Status Codes":
-        pairs = (cell.partition(":") for cell in row[3].split())
-        return {code: float(number) for code, _, number in pairs if int(code) >= 0}
-    cells = zip(re.split(r",\s*", row[2]), re.split(r",\s*", row[3]), strict=True)
-    timed = row[1] in ("Duration", "Latencies")
-    return {
-        name: round(parse_duration(value), 3) if timed else float(value.rstrip("%"))
-        for name, value in cells
-    }
 
 
 def read_hist(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
