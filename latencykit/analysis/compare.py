@@ -10,7 +10,7 @@ import itertools
 import math
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
@@ -413,9 +413,15 @@ def compare(
             f"values in {' and '.join(sorted(units))} cannot be compared; name the unit of the "
             f"former with {option('unit')}"
         )
-    numbers = len(sides[0]), len(sides[1])
+    numbers, runs = (len(sides[0]), len(sides[1])), cast("Any", inputs)
     asked = percentiles is not None or set(also) - {"mean"}
-    if evidence is not None and not asked and all(map(_has_runs, evidence)):
+    if (
+        evidence is not None
+        and not asked
+        and all(
+            side.whole.run.values_are_runs and side.whole.count >= RUNS.least for side in evidence
+        )
+    ):
         before, after = (
             np.repeat(side.whole.counted.middle, as_positions(side.whole.counted.counts))[:, None]
             for side in evidence
@@ -440,7 +446,6 @@ def compare(
                 run_noise=run_noise,
             )  # fmt: skip
         else:
-            runs: Any = inputs
             listed = itertools.chain(*sides)
             table = np.array(
                 [[statistic_of(data, x, confidence) for x in names] for data in listed]
@@ -459,7 +464,12 @@ def compare(
                 margin=margin, stamps=stamps, run_noise=run_noise,
             )  # fmt: skip
     ends = sides[0][0], sides[1][0]
-    omits = _omits((inputs[0][0], inputs[1][0]), ends) if numbers == (1, 1) else ""
+    # What one run leaves out and the other has, or had no stall to leave it out in.
+    omits = ""
+    if numbers == (1, 1):
+        texts = [omission_text(side[0], end) for side, end in zip(runs, ends, strict=True)]
+        if bool(texts[0]) != bool(texts[1]):
+            omits = f"base: {texts[0]}" if texts[0] else f"new: {texts[1]}"
     unfair = _unfair(*ends, omits)
     warnings = _warnings(sides)
     return replace(result, warnings=warnings, unit=units.pop(), runs=numbers, unfair=unfair)
@@ -495,10 +505,6 @@ def evidence_of(data: Any) -> Evidence:
     if evidence.jackknife is not None and not evidence.jackknife.known:
         evidence = replace(evidence.whole).evidence()  # its course over time shows too little
     return evidence
-
-
-def _has_runs(side: Evidence) -> bool:
-    return bool(side.whole.run.values_are_runs and side.whole.count >= RUNS.least)
 
 
 def _default(pair: tuple[Evidence, Evidence], confidence: float) -> list[float]:
@@ -602,8 +608,14 @@ def _of_summaries(
     run_noise: float | None,
 ) -> Comparison:
     """Reported numbers have no intervals of their own; percentiles show what runs may tolerate."""
-    points = [[_reported_point(side, name, confidence) for name in names]
-              for side in (first, second)]  # fmt: skip
+    points: list[list[_Point]] = [[], []]
+    for side, own in zip((first, second), points, strict=True):
+        for name in names:
+            value, reach = statistic_of(side, name), 0.0
+            if name == "mean" and isinstance(side, Summary):  # its error, or the values' spread
+                error = side.stats.get("standard error", side.stats.get("std", 0.0))
+                reach = error * student_quantile(confidence, max((side.count or math.inf) - 1, 1))
+            own.append(_Point(value, value, value, max(value - reach, 0.0), value + reach))
     notes = [_MAXIMUM if name == "p100" else "" for name in names]
     rows = [
         _change_of(name, base, new, confidence, run_noise)
@@ -618,7 +630,7 @@ def _of_summaries(
     unknown: dict[str, Any] = {
         "low": -1.0, "high": math.inf, "difference_low": -math.inf, "difference_high": math.inf,
     }  # fmt: skip
-    if any(point.low < point.high for side in points for point in side):
+    if any(point.low < point.high for own in points for point in own):
         # Of a mean with its spread there is an interval; other numbers have none.
         rows = [
             replace(row, significant=row.tolerates >= SINGLE.usual_noise, p_value=math.nan)
@@ -640,16 +652,6 @@ def _of_summaries(
     reasons = (_single_reason(rows, result), why)
     rows = [replace(row, **unknown) for row in rows]
     return Comparison(tuple(rows), "requests", result, reasons, tolerates=max(known, default=None))
-
-
-def _reported_point(side: Side, name: str, confidence: float) -> _Point:
-    """A reported number; a mean has the interval of its error, or else of the values' spread."""
-    value, reach = statistic_of(side, name), 0.0
-    if name == "mean" and isinstance(side, Summary):
-        error = side.stats.get("standard error", side.stats.get("std", 0.0))
-        count = side.count or math.inf
-        reach = error * student_quantile(confidence, max(count - 1, 1))
-    return _Point(value, value, value, max(value - reach, 0.0), value + reach)
 
 
 def _of_requests(
@@ -675,31 +677,23 @@ def _of_requests(
                 "requests: where slow ones come together they are too narrow"
             )
     reasons += list(dict.fromkeys(row.note for row in rows if row.note and row.statistic != "p100"))
-    known = [row.tolerates for row in rows if row.significant and math.isfinite(row.tolerates)]
+    # The smallest slowdown of p50 and p99 that these two runs would have stated, if none changed.
+    shown = []
     alone = run_noise is None
+    changed = any(row.tolerates > 0 and not row.note for row in rows)
+    for row in rows if alone and result == "inconclusive" and not changed else ():
+        if row.statistic in ("p50", "p99") and not row.note and math.isfinite(row.high):
+            # From an end of the interval to its middle.
+            error = math.log1p(row.high) - math.log1p(max(row.change, row.low))
+            noise = normal_quantile(0.975) * math.sqrt(2) * SINGLE.least_noise
+            size = math.expm1(max(math.hypot(noise, error), math.log(SINGLE.least_ratio)))
+            if size <= SINGLE.most_shown:  # a larger one says only that nothing is known
+                shown.append((row.statistic, size))
+    known = [row.tolerates for row in rows if row.significant and math.isfinite(row.tolerates)]
     return Comparison(
         tuple(rows), "requests", result, tuple(reasons), run_noise=run_noise,
-        tolerates=max(known, default=None) if alone else None,
-        would_show=_would_show(rows) if alone and result == "inconclusive" else (),
+        tolerates=max(known, default=None) if alone else None, would_show=tuple(shown),
     )  # fmt: skip
-
-
-def _would_show(rows: Sequence[Change]) -> tuple[tuple[str, float], ...]:
-    """The smallest slowdown of p50 and p99 that these two runs would have stated."""
-    if any(row.tolerates > 0 and not row.note for row in rows):
-        return ()  # changed in these runs
-    z = normal_quantile(0.975)
-    shown = []
-    for row in rows:
-        if row.statistic not in ("p50", "p99") or row.note or not math.isfinite(row.high):
-            continue
-        # From an end of the interval to its middle, as if nothing had changed.
-        error = math.log1p(row.high) - math.log1p(max(row.change, row.low))
-        least = math.hypot(z * math.sqrt(2) * SINGLE.least_noise, error)
-        size = math.expm1(max(least, math.log(SINGLE.least_ratio)))
-        if size <= SINGLE.most_shown:  # a larger one says only that nothing is known
-            shown.append((row.statistic, size))
-    return tuple(shown)
 
 
 def _single_reason(rows: Sequence[Change], result: Verdict) -> str:
@@ -815,12 +809,6 @@ def _unfair(base: Side, new: Side, omits: str) -> str:
     if one.series and other.series and one.series != other.series:
         return f"other operations: {one.series} and {other.series}"
     return ""
-
-
-def _omits(runs: tuple[Any, Any], sides: tuple[Side, Side]) -> str:
-    """What one run leaves out and the other has, or had no stall to leave it out in."""
-    base, new = map(omission_text, runs, sides)
-    return "" if bool(base) == bool(new) else f"base: {base}" if base else f"new: {new}"
 
 
 def _warnings(sides: tuple[list[Side], list[Side]]) -> tuple[str, ...]:
@@ -1142,26 +1130,22 @@ def _stated(
     rows = []
     for row, base, new, note in zip(changes, *points, notes, strict=True):
         significant = not note and row.tolerates >= SINGLE.least_noise
-        if base.parts is not None and new.parts is not None:
-            significant = significant and _parts_agree(base.parts, new.parts, row.low > 0)
+        sign = 1 if row.low > 0 else -1
+        if significant and base.parts is not None and new.parts is not None:
+            # Parts of one run are slower than those of the other, and by much.
+            before, after = (np.log(np.maximum(one.parts, 1e-300)) for one in (base, new))
+            dominance = float(np.sign(after[:, None] - before[None, :]).mean())
+            moved = float(np.median(after) - np.median(before))
+            significant = sign * dominance > SINGLE.dominance
+            significant = significant and sign * moved >= math.log(SINGLE.least_ratio)
         elif significant and row.statistic != "slow share" and carried:
             # Without parts: percentiles that no stall carries alone have moved as well.
-            sign = 1 if row.low > 0 else -1
             significant = any(
                 sign * _log_ratio(one.new, one.base) >= math.log(least[one.statistic])
                 for one in carried
             )
         rows.append(replace(row, p_value=math.nan, significant=bool(significant), note=note))
     return rows
-
-
-def _parts_agree(base: Floats, new: Floats, slower: bool) -> bool:
-    """Whether parts of one run are slower than those of the other, and by much."""
-    before, after = (np.log(np.maximum(side, 1e-300)) for side in (base, new))
-    dominance = float(np.sign(after[:, None] - before[None, :]).mean())
-    moved = float(np.median(after) - np.median(before))
-    sign = 1 if slower else -1
-    return sign * dominance > SINGLE.dominance and sign * moved >= math.log(SINGLE.least_ratio)
 
 
 # ------------------------------------------------------------
@@ -1243,7 +1227,13 @@ def compare_runs(
     judged = np.flatnonzero(complete & enough & (np.array(statistics) != "p100")).tolist()
     p_values = np.full(len(statistics), np.nan)
     p_values[judged] = holm([rows[k].p_value for k in judged])
-    if stamps is not None and _apart(stamps) and judged:
+    began = [[one for one in side if one is not None] for side in stamps or ()]
+    if (  # all runs of one side began before those of the other
+        stamps is not None
+        and judged
+        and all(len(a) >= max(len(b), 2) for a, b in zip(began, stamps, strict=True))
+        and (max(began[0]) < min(began[1]) or max(began[1]) < min(began[0]))
+    ):
         reach = [_drift(logs, stamps, k, confidence) for k in judged]
         for k, far in zip(judged, reach, strict=True):
             if abs(math.log1p(rows[k].change)) <= far:
@@ -1286,14 +1276,6 @@ def _change(name: str, base: Floats, new: Floats, confidence: float, noise: floa
         name, before, after, math.expm1(moved), low, high, after - before, difference_low,
         difference_high, p_value,
     )  # fmt: skip
-
-
-def _apart(stamps: Sequence[Sequence[float | None]]) -> bool:
-    """Whether all runs of one side began before those of the other."""
-    known = [[one for one in side if one is not None] for side in stamps]
-    if any(len(side) < max(len(given), 2) for side, given in zip(known, stamps, strict=True)):
-        return False
-    return max(known[0]) < min(known[1]) or max(known[1]) < min(known[0])
 
 
 def _drift(

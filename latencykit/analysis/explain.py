@@ -455,7 +455,25 @@ class _World:
         moments = when if order is None else when[order]
         span = float(moments[-1] - moments[0]) or 1.0
         since = moments - moments[0]
-        width = _block_width(since, ordered, span)
+        # The shortest width at which the dispersion of slow requests' counts has nearly settled.
+        share = float(ordered.mean())
+        least = min(RULES.neighbours / n, 1 / RULES.min_run_blocks)
+        number = max(int(1 / least), RULES.min_run_blocks)
+        place = np.minimum(since / span * number, number - 1).astype(np.int64)
+        counts = np.bincount(place, minlength=number).astype(np.float64)
+        late = np.bincount(place, weights=ordered, minlength=number)
+        widths, dispersions, sizes, merged = [], [], [], 1
+        while number // merged >= RULES.min_run_blocks:
+            cuts = as_positions(np.arange(0, number, merged))
+            load, seen = np.add.reduceat(counts, cuts), np.add.reduceat(late, cuts)
+            expected = (share * (1 - share) * load).sum()
+            dispersions.append(float(((seen - share * load) ** 2).sum() / max(expected, 1e-9)))
+            widths.append(span / number * merged)
+            sizes.append(cuts.size)
+            merged *= 2
+        level = np.asarray(dispersions)
+        sure = level * (1 - np.sqrt(2 / np.asarray(sizes)))
+        width = widths[int(np.argmax(level >= RULES.plateau_share * sure.max()))]
         groups = -(-n // RULES.neighbours)
         group = np.arange(n) // RULES.neighbours
         with_slow = np.bincount(group, weights=ordered, minlength=groups) > 0
@@ -470,92 +488,6 @@ class _World:
             values, slow, places, near, ordered[rows], block, period,
             None if samples.start is None else width, scanned,
         )  # fmt: skip
-
-
-def _block_width(since: Floats, slow: Flags, span: float) -> float:
-    """The shortest width at which the dispersion of slow requests' counts has nearly settled."""
-    share = float(slow.mean())
-    least = min(RULES.neighbours / slow.size, 1 / RULES.min_run_blocks)
-    number = max(int(1 / least), RULES.min_run_blocks)
-    place = np.minimum(since / span * number, number - 1).astype(np.int64)
-    counts = np.bincount(place, minlength=number).astype(np.float64)
-    late = np.bincount(place, weights=slow, minlength=number)
-    widths, dispersions, sizes = [], [], []
-    merged = 1
-    while number // merged >= RULES.min_run_blocks:
-        cuts = as_positions(np.arange(0, number, merged))
-        load, seen = np.add.reduceat(counts, cuts), np.add.reduceat(late, cuts)
-        expected = (share * (1 - share) * load).sum()
-        dispersions.append(float(((seen - share * load) ** 2).sum() / max(expected, 1e-9)))
-        widths.append(span / number * merged)
-        sizes.append(cuts.size)
-        merged *= 2
-    level = np.asarray(dispersions)
-    sure = level * (1 - np.sqrt(2 / np.asarray(sizes)))
-    return widths[int(np.argmax(level >= RULES.plateau_share * sure.max()))]
-
-
-def _votes(
-    world: _World, codes: NDArray[np.int32], values: int, active: Flags
-) -> tuple[Floats, Floats, Floats]:
-    """Blocks × values: votes that were cast and are due, and each block's slow requests."""
-    near, late, block = world.near, world.late, world.block
-    if not active.all():
-        near, late, block, codes = near[active], late[active], block[active], codes[active]
-    groups = int(world.near[-1]) + 1 if world.near.size else 0
-    usual = np.bincount(near * values + codes, minlength=groups * values).reshape(groups, values)
-    total = np.maximum(usual.sum(axis=1), 1)
-    at = np.flatnonzero(late)
-    if not at.size:
-        return np.zeros((0, values)), np.zeros((0, values)), np.zeros(0)
-    place, starts = np.unique(block[at], return_index=True)  # blocks ascend in time
-    index = np.repeat(np.arange(place.size), as_positions(np.diff(np.append(starts, at.size))))
-    size = np.bincount(index).astype(np.float64)
-    cast = np.bincount(index * values + codes[at], minlength=place.size * values)
-    # One step per neighbourhood and block, not per slow request.
-    pair = index * groups + near[at]
-    distinct, number = np.unique(pair, return_counts=True)
-    which, group = np.divmod(distinct, groups)
-    due = np.add.reduceat(
-        usual[group] * (number / total[group])[:, None],
-        np.flatnonzero(np.diff(which, prepend=-1)),
-    )
-    return cast.reshape(place.size, values) / size[:, None], due / size[:, None], size
-
-
-def _tested(
-    world: _World, codes: NDArray[np.int32], values: int, active: Flags
-) -> tuple[Floats, Floats, Floats]:
-    """For each value: the probability of as many votes, the deviance, and blocks that back it.
-
-    The deviance is K · KL(share of votes ‖ expected share), which orders probabilities that are too
-    small for a float.
-    """
-    from scipy import special  # here: reports import this module, and most have no use for it
-
-    cast, due, size = _votes(world, codes, values, active)
-    blocks, backing = len(size), (cast > 0).sum(axis=0)
-    if not blocks:
-        return np.ones(values), np.zeros(values), np.zeros(values)
-    order = np.argsort(-size, kind="stable")
-    open_ = (due[order] > 0) & (due[order] < 1)
-    cast, due = (np.where(open_, side[order], 0.0) for side in (cast, due))
-    sizes = [blocks]
-    while sizes[-1] // 3 >= 2 * RULES.min_blocks and len(sizes) < RULES.max_sets:
-        sizes.append(sizes[-1] // 3)
-    best, deviance = np.ones(values), np.zeros(values)
-    for number in sizes:
-        trials = open_[:number].sum(axis=0).astype(np.float64)
-        seen, expected = cast[:number].sum(axis=0), due[:number].sum(axis=0)
-        chance = np.clip(expected / np.maximum(trials, 1), 1e-12, 1 - 1e-12)
-        part = np.clip(seen / np.maximum(trials, 1), 0.0, 1.0)
-        more = (seen > expected) & (trials > 0)
-        # The regularized incomplete beta function continues the binomial tail between integers.
-        tail = special.betainc(np.maximum(seen, 1e-9), trials - seen + 1, chance)
-        best = np.where(more, np.minimum(best, tail * len(sizes)), best)
-        far = trials * (special.rel_entr(part, chance) + special.rel_entr(1 - part, 1 - chance))
-        deviance = np.where(more, np.maximum(deviance, far), deviance)
-    return best, deviance, backing
 
 
 @record(eq=False)
@@ -575,14 +507,58 @@ class _Cause:
 def _standing(
     world: _World, attribute: Attribute, codes: NDArray[np.int32], active: Flags, looks: int
 ) -> Floats:
-    """Deviances of the values that stand out, else -1."""
-    size, late = len(attribute.values), world.late & active
-    total = max(int(world.late.sum()), 1)
-    p, deviance, blocks = _tested(world, codes, size, active)
-    usual = np.bincount(codes[active], minlength=size) / active.sum()
-    slow = np.bincount(codes[late], minlength=size) / total
-    lifted = (blocks >= RULES.min_blocks) & (slow >= usual * RULES.min_lift)
-    lifted &= slow - usual * late.sum() / total >= RULES.min_excess
+    """Deviances of the values that stand out, else -1.
+
+    The deviance is K · KL(share of votes ‖ expected share), which orders probabilities that are too
+    small for a float.
+    """
+    from scipy import special  # here: reports import this module, and most have no use for it
+
+    values, late = len(attribute.values), world.late & active
+    at = np.flatnonzero(late)
+    if not at.size:
+        return np.full(values, -1.0)
+    # Blocks × values: votes that were cast and are due, and each block's slow requests.
+    groups = int(world.near[-1]) + 1
+    place = world.near[active] * values + codes[active]
+    usual = np.bincount(place, minlength=groups * values).reshape(groups, values)
+    total = np.maximum(usual.sum(axis=1), 1)
+    distinct, starts = np.unique(world.block[at], return_index=True)  # blocks ascend in time
+    blocks = distinct.size
+    index = np.repeat(np.arange(blocks), as_positions(np.diff(np.append(starts, at.size))))
+    size = np.bincount(index).astype(np.float64)
+    votes = np.bincount(index * values + codes[at], minlength=blocks * values)
+    # One step per neighbourhood and block, not per slow request.
+    pairs, number = np.unique(index * groups + world.near[at], return_counts=True)
+    which, group = np.divmod(pairs, groups)
+    due = np.add.reduceat(
+        usual[group] * (number / total[group])[:, None],
+        np.flatnonzero(np.diff(which, prepend=-1)),
+    )
+    order = np.argsort(-size, kind="stable")
+    cast, due = ((side / size[:, None])[order] for side in (votes.reshape(blocks, values), due))
+    backing, open_ = (cast > 0).sum(axis=0), (due > 0) & (due < 1)
+    cast, due = (np.where(open_, side, 0.0) for side in (cast, due))
+    sizes = [blocks]
+    while sizes[-1] // 3 >= 2 * RULES.min_blocks and len(sizes) < RULES.max_sets:
+        sizes.append(sizes[-1] // 3)
+    p, deviance = np.ones(values), np.zeros(values)
+    for some in sizes:
+        trials = open_[:some].sum(axis=0).astype(np.float64)
+        seen, expected = cast[:some].sum(axis=0), due[:some].sum(axis=0)
+        chance = np.clip(expected / np.maximum(trials, 1), 1e-12, 1 - 1e-12)
+        part = np.clip(seen / np.maximum(trials, 1), 0.0, 1.0)
+        more = (seen > expected) & (trials > 0)
+        # The regularized incomplete beta function continues the binomial tail between integers.
+        tail = special.betainc(np.maximum(seen, 1e-9), trials - seen + 1, chance)
+        p = np.where(more, np.minimum(p, tail * len(sizes)), p)
+        far = trials * (special.rel_entr(part, chance) + special.rel_entr(1 - part, 1 - chance))
+        deviance = np.where(more, np.maximum(deviance, far), deviance)
+    every = np.bincount(codes[active], minlength=values) / active.sum()
+    every_late = max(int(world.late.sum()), 1)
+    slow = np.bincount(codes[at], minlength=values) / every_late
+    lifted = (backing >= RULES.min_blocks) & (slow >= every * RULES.min_lift)
+    lifted &= slow - every * at.size / every_late >= RULES.min_excess
     if attribute.folded:
         lifted[-1] = False
     sure = lifted & (p * attribute.looks * looks * world.scanned <= RULES.level)
@@ -1025,8 +1001,16 @@ def attributes_of(
     names = list(samples.columns)
     own = [name for name in ("tag", "connection") if getattr(samples, name) is not None]
     if by is not None:
-        by = [_meant(name, (*names, *own)) for name in by]
-        unknown = [name for name in by if name not in (*names, *own)]
+        # A name may be written in another case, or be the tool's own word.
+        columns = (*names, *own)
+        alike = {column.lower(): column for column in columns}
+        words = [(name, *_SYNONYMS.get(name.lower(), ())) for name in by]
+        by = [
+            name if name in columns else alike.get(name.lower())
+            or next((other for other in others if other in columns), name)
+            for name, *others in words
+        ]  # fmt: skip
+        unknown = [name for name in by if name not in columns]
         if unknown:
             raise InvalidArgumentError(
                 f"no column {unknown[0]!r}; the columns are {', '.join([*names, *own]) or 'none'}"
@@ -1068,13 +1052,6 @@ _SYNONYMS = {
     "host": ("hostname", "server", "backend", "upstream", "node", "instance", "Hostname", "client"),
 }  # fmt: skip
 """Columns that tools have in place of those that people ask for, the best first."""
-
-
-def _meant(name: str, columns: Sequence[str]) -> str:
-    """The column of a name, which may be written in another case, or be the tool's own word."""
-    alike = {column.lower(): column for column in columns}
-    others = (other for other in _SYNONYMS.get(name.lower(), ()) if other in columns)
-    return name if name in columns else alike.get(name.lower()) or next(others, name)
 
 
 def _is_copy(samples: Samples, name: str) -> bool:

@@ -284,23 +284,6 @@ class Facts:
         return constant_load(count * mean, count * (std**2 + mean**2), series.length[order])
 
 
-def _of_statistics(data: Summary) -> Histogram | None:
-    """The histogram of percentiles and a maximum; None where they do not suffice.
-
-    Percentiles without a count may be of as few requests as their highest is supported by.
-    """
-    points = {p: value for p, value in data.reported_percentiles.items() if 0 < p < 100}
-    count = data.count or (
-        round(FACTS.min_above / (1 - max(points) / 100)) if points and not data.runs else 0
-    )
-    if "max" not in data.stats or not count:
-        return None
-    return Histogram.from_percentiles(
-        sorted(points), sorted(points.values()), count, data.unit, run=data.run,
-        reported_stats=data.stats,
-    )  # fmt: skip
-
-
 def facts_of(
     data: Data,
     expected_interval: str | float | None = None,
@@ -324,7 +307,20 @@ def facts_of(
     data = data.to_unit("ns") if has_unit else data
     data = in_succession(data) if isinstance(data, HistogramLog) else data
     series = interval_series(data, (50,)) if isinstance(data, HistogramLog) else None
-    histogram = _of_statistics(data) if isinstance(data, Summary) else data.histogram()
+    if isinstance(data, Summary):
+        # Of percentiles and a maximum, if they suffice; percentiles without a count may be of as
+        # few requests as their highest is supported by.
+        histogram, count = None, data.count
+        points = {p: value for p, value in data.reported_percentiles.items() if 0 < p < 100}
+        if not count and points and not data.runs:
+            count = round(FACTS.min_above / (1 - max(points) / 100))
+        if "max" in data.stats and count:
+            histogram = Histogram.from_percentiles(
+                sorted(points), sorted(points.values()), count, data.unit, run=data.run,
+                reported_stats=data.stats,
+            )  # fmt: skip
+    else:
+        histogram = data.histogram()
     trace = None
     if isinstance(data, Samples) and data.start is not None and len(data) > 1:
         trace = Trace.of(data)

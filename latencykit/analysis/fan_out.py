@@ -661,9 +661,16 @@ def fan_out(
         _check(number, quorum)
     leaf = histogram_of(data, "a fan-out")
     delay = None if hedge is None else float(leaf.percentile(float(hedge)))
-    log = None if independent else _log_of(data)
-    if leaf.censored:  # their intervals are unknown
-        log = None
+    log = None
+    if not independent and not leaf.censored:  # whose intervals are unknown
+        # The intervals of a log or of samples with start times, all tags together.
+        timed: object = data
+        if isinstance(data, Samples) and data.start is not None and data.good.any():
+            timed = data.to_log(by_start=True)
+        if isinstance(timed, HistogramLog):
+            log = in_succession(timed.to_unit("ns") if timed.unit in NANOSECONDS else timed)
+            if len(log.tags) > 1:
+                log = log.with_tag("").resample(float(median(log.lengths)) or 1.0)
     strategy = _Strategy(leaf, quorum, delay, tuple(shares))
     if isinstance(data, Samples) and log is not None and delay is None:
         results = [_consecutive(data, strategy, number) for number in numbers]
@@ -685,19 +692,6 @@ class _Strategy:
     quorum: int | None
     delay: float | None  # after which a call is hedged, in the unit of the leaf
     shares: tuple[float, ...]
-
-
-def _log_of(data: object) -> HistogramLog | None:
-    """The intervals of a log or of samples with start times, all tags together."""
-    if isinstance(data, Samples) and data.start is not None and data.good.any():
-        data = data.to_log(by_start=True)
-    if not isinstance(data, HistogramLog):
-        return None
-    log = data.to_unit("ns") if data.unit in NANOSECONDS else data
-    log = in_succession(log)
-    return (
-        log.with_tag("").resample(float(median(log.lengths)) or 1.0) if len(log.tags) > 1 else log
-    )
 
 
 # ---------------------------------------------------------------- independent calls
@@ -886,7 +880,16 @@ class _MixtureFold:
             for mass, n in zip(self._mass, self.numbers, strict=True):
                 mass += within.mixed(n, self.high.size, self.k)
         else:
-            self._add_hedged(block, index, self.hedge)
+            # The survival at the upper ends of the buckets and at the lower.
+            for sums, ends, delay in (
+                (self._hedged, self.high, self.hedge),
+                (self._quick, self.low, _least_delay(self.leaf, self.hedge)),
+            ):
+                for n in self.numbers:
+                    values, above = hedged_by_interval(
+                        block.indptr, index, block.counts, ends, delay, n, self.k
+                    )
+                    sums[n] = values, above + (sums[n][1] if n in sums else 0.0)
         sizes = np.diff(running_sums(block.counts)[block.indptr]).astype(np.float64)
         filled, cut = sizes > 0, self._cut
         sizes = sizes[filled]
@@ -899,18 +902,6 @@ class _MixtureFold:
             users = slowest(share, n) if self.k is None else quorum(share, self.k, n)
             slower += (sizes @ users).reshape(3, -1)
         self._total += float(sizes.sum())
-
-    def _add_hedged(self, block: Block, index: Ints, hedge: float) -> None:
-        """Add the survival with a hedge, at the upper ends of the buckets and at the lower."""
-        for sums, ends, delay in (
-            (self._hedged, self.high, hedge),
-            (self._quick, self.low, _least_delay(self.leaf, hedge)),
-        ):
-            for n in self.numbers:
-                values, above = hedged_by_interval(
-                    block.indptr, index, block.counts, ends, delay, n, self.k
-                )
-                sums[n] = values, above + (sums[n][1] if n in sums else 0.0)
 
     def raise_to(self, narrower: _MixtureFold) -> None:
         """Take the larger survival with a hedge: of these bins, or of narrower ones."""

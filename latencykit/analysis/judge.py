@@ -176,7 +176,12 @@ def judged(
     missing = max(0, SETTINGS.min_history_runs - earlier.size)
     needed = math.log(max(family, 1))
     changes = _changes(logs.tobytes(), needed, error)
-    lasting = _lasting(logs, changes)
+    # Small changes that last: positions of the first run of each, and whether upwards.
+    lasting: list[tuple[int, bool]] = []
+    for end in range(SETTINGS.lasting_runs + SETTINGS.least_before, logs.size + 1):
+        last = max([0, *(at for at, _ in (*changes, *lasting) if at < end)])
+        if higher := _lasts(logs, end, last):
+            lasting.append((end - SETTINGS.lasting_runs, higher > 0))
     changes = tuple(sorted({*changes, *lasting}))
     # A change that the judged runs decide is theirs: they are compared with the level before.
     recent = [
@@ -241,16 +246,6 @@ def _skipped(size: int) -> int:
 
 
 _LAG, _LASTING = SETTINGS.deciding_runs - 1, SETTINGS.lasting_runs - 1
-
-
-def _lasting(values: Floats, changes: tuple[tuple[int, bool], ...]) -> tuple[tuple[int, bool], ...]:
-    """Small changes that last: positions of the first run of each, and whether upwards."""
-    found: list[tuple[int, bool]] = []
-    for end in range(SETTINGS.lasting_runs + SETTINGS.least_before, values.size + 1):
-        last = max([0, *(at for at, _ in (*changes, *found) if at < end)])
-        if higher := _lasts(values, end, last):
-            found.append((end - SETTINGS.lasting_runs, higher > 0))
-    return tuple(found)
 
 
 def _lasts(values: Floats, end: int, last: int) -> float:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from latencykit._arrays import ragged
-from latencykit._records import record
 from latencykit._text import option
 from latencykit.core.run import require_data
 from latencykit.core.samples import Samples
@@ -111,10 +110,9 @@ def retime(
     several = int(chain.max(initial=0)) + 1
     until = np.inf if not run.duration else start[0] + run.duration * 1e9
     try:
-        laid = _lay(start, took, chain, 1e9 * several / speed, until)
+        return _on_schedule(samples, order, chain, speed, several, until)
     except InputTooLargeError as error:
         raise InputTooLargeError(f"{name}: {error}") from None
-    return _rebuilt(samples, order, laid, speed, several)
 
 
 def chains(
@@ -139,26 +137,23 @@ def chains(
     return np.unique(before, return_inverse=True)[1].astype(np.int64)
 
 
-@record()
-class _Laid:
-    """Due times of all sends, and of missing ones with the send that they wait behind."""
+def _on_schedule(
+    samples: Samples, order: Ints, chain: Ints, rate: float, connections: int, until: float
+) -> Samples:
+    """Assign the sends of every connection to its due times, none after `until`.
 
-    due: Ints
-    behind: Ints
-    missing_due: Ints
-    missing_end: Ints
-
-
-def _lay(start: Ints, took: Ints, chain: Ints, interval: float, until: float) -> _Laid:
-    """Assign the sends of every connection to its due times, none after `until`."""
+    Requests that were never sent become rows behind the send that they wait behind.
+    """
+    assert samples.start is not None
+    start, took, interval = samples.start[order], samples.duration[order], 1e9 * connections / rate
     end = start + took
     last = np.lexsort((start, chain))[np.flatnonzero(np.diff(np.sort(chain), append=-1))]
     # Due times passed after the last send, too, if its reply was late.
     reach = np.maximum(np.minimum(end[last], until) - start[last], interval).astype(np.int64)
     times, of = np.concatenate((start, start[last] + reach)), np.concatenate((chain, chain[last]))
-    order = np.lexsort((times, of))
-    sent = times[order]
-    first = np.diff(of[order], prepend=-1) != 0
+    by_chain = np.lexsort((times, of))
+    sent = times[by_chain]
+    first = np.diff(of[by_chain], prepend=-1) != 0
     # What a later send makes up for is lateness; the rest was omitted, or less than an interval.
     excess = np.where(first, 0.0, np.diff(sent, prepend=sent[:1]) - interval)
     lag = _lindley(excess, first)
@@ -171,7 +166,7 @@ def _lay(start: Ints, took: Ints, chain: Ints, interval: float, until: float) ->
     kept = np.minimum.accumulate(shifted)[::-1] - group * 2 * span
     grown = np.where(first, 0.0, np.diff(kept, prepend=0.0))
     late = lag - kept
-    replied = end[np.minimum(order, start.size - 1)][:-1]
+    replied = end[np.minimum(by_chain, start.size - 1)][:-1]
     delayed = np.concatenate(([False], replied > (sent - late)[1:])) & ~first
     # Less than an interval, with the reply there in time, is the timer's variation.
     late = np.where(delayed | (late >= interval), late, 0.0)
@@ -185,57 +180,34 @@ def _lay(start: Ints, took: Ints, chain: Ints, interval: float, until: float) ->
     following, place = ragged(omitted)
     before = following - 1
     missing = np.rint(slot[before] + (place + 1) * interval).astype(np.int64)
-    free = end[order[before]]
+    behind = by_chain[before]
     # Delayed by the reply, or by the load generator itself.
-    ready = np.where(free > missing, free, sent[before + 1])
+    ready = np.where(end[behind] > missing, end[behind], sent[before + 1])
     usual = int(np.median(took))
+    ready = np.maximum(ready, missing + usual)
     due = np.empty(times.size, np.int64)
-    due[order] = slot
-    return _Laid(due[: start.size], order[before], missing, np.maximum(ready, missing + usual))
-
-
-def _lindley(steps: Floats, first: NDArray[np.bool_]) -> Floats:
-    """Running sum that never falls below zero (Lindley), restarted at each `first`."""
-    group = np.cumsum(first) - 1
-    total = np.cumsum(steps)
-    span = float(np.abs(steps).sum()) + 1.0
-    least: Floats = np.minimum.accumulate(total - group * 2 * span) + group * 2 * span
-    return total - least
-
-
-def _rebuilt(samples: Samples, order: Ints, laid: _Laid, rate: float, connections: int) -> Samples:
-    """The samples with their due times, and rows for requests that were never sent."""
-    extra = laid.missing_due.size
-    assert samples.start is not None
-    usual = int(np.median(samples.duration)) if len(samples) else 0
-    start = np.concatenate(
-        (samples.start[order], np.maximum(laid.missing_end - usual, laid.missing_due))
-    )
-    end = np.concatenate(
-        (
-            (samples.start + samples.duration)[order],
-            np.maximum(laid.missing_end, start[len(samples) :]),
-        )
-    )
-    due = np.concatenate((laid.due, laid.missing_due))
+    due[by_chain] = slot
+    due = np.concatenate((due[: start.size], missing))
     turn = np.argsort(due, kind="stable")
-    interval = 1e9 * connections / rate
+    start = np.concatenate((start, np.maximum(ready - usual, missing)))
+    end = np.concatenate((end, np.maximum(ready, start[len(samples) :])))
     notes = [
         (
             f"timed from a schedule: one request every {format_duration(interval)} on each of "
             f"{connections} connections"
         )
     ]
-    if extra:
-        notes.append(f"{format_count(extra)} requests that were never sent were added")
-    rows = np.concatenate((order, order[laid.behind] if extra else np.zeros(0, np.int64)))
+    if missing.size:
+        notes.append(f"{format_count(missing.size)} requests that were never sent were added")
+    rows = np.concatenate((order, order[behind]))
 
     def column(values: NDArray[np.generic] | None) -> NDArray[np.generic] | None:
         return None if values is None else values[rows][turn]
 
     outcome = None
     if samples.outcome is not None:
-        outcome = np.concatenate((samples.outcome[order], np.zeros(extra, np.int8)))[turn]
+        added = np.zeros(missing.size, np.int8)
+        outcome = np.concatenate((samples.outcome[order], added))[turn]
     run = samples.run.with_notes(*notes).replace(
         measure="response",
         corrected="us",
@@ -247,3 +219,12 @@ def _rebuilt(samples: Samples, order: Ints, laid: _Laid, rate: float, connection
         start=start[turn], duration=(end - start)[turn], intended=due[turn], outcome=outcome,
         connection=column(samples.connection), tag=column(samples.tag), run=run,
     ).with_columns(samples.columns.select(rows[turn]))  # fmt: skip
+
+
+def _lindley(steps: Floats, first: NDArray[np.bool_]) -> Floats:
+    """Running sum that never falls below zero (Lindley), restarted at each `first`."""
+    group = np.cumsum(first) - 1
+    total = np.cumsum(steps)
+    span = float(np.abs(steps).sum()) + 1.0
+    least: Floats = np.minimum.accumulate(total - group * 2 * span) + group * 2 * span
+    return total - least

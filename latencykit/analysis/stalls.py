@@ -840,7 +840,24 @@ def _candidates(rows: _Rows) -> tuple[Floats, Floats, Ints, Flags]:
     late &= rows.length - rows.nominal > limit
     # Where no request waited for it, it was meant to be that long, or traffic paused.
     late &= rows.worst >= LOG.few_share * np.maximum(rows.length - rows.nominal, 0.0)
-    slow = np.flatnonzero((rows.worst > limit) | _beside_a_hole(rows, rows.worst > limit))
+    # Intervals whose longest request is shorter, but long enough for the replies that lack: a hole
+    # says more than the maximum alone. Holes of longer requests are theirs.
+    known = rows.worst > limit
+    away = np.abs(rows.lost[rows.due > 0])
+    deviation = max(MAD * float(median(away)), LOG.min_deviation) if away.size else math.inf
+    index = np.arange(rows.start.size)
+    since = np.searchsorted(np.maximum.accumulate(rows.stop), rows.start - rows.worst, "right")
+    since, lost = np.minimum(since, index), np.append(0.0, np.cumsum(rows.lost))
+    least = np.maximum(
+        LOG.few_share * rows.rate * rows.worst,
+        LOG.hole_deviations * deviation * np.sqrt(index + 1 - since),
+    )
+    lacking = np.maximum(lost[:-1], lost[1:]) - lost[since]  # a burst may end the hole
+    hole = lacking >= np.maximum(least, LOG.min_core_requests)
+    hole &= rows.worst > np.maximum(LOG.hole_mean_gaps / rows.rate, LOG.hole_medians * rows.usual)
+    theirs = np.bincount(since[known], minlength=index.size) - np.append(0, known[:-1])
+    hole &= _sums(np.cumsum(theirs) > 0, since, index + 1) == 0
+    slow = np.flatnonzero(known | hole)
     took = rows.worst[slow]
     earliest, latest = rows.start[slow] - took, rows.stop[slow] - took
     begin = np.where(late[slow], latest, (earliest + latest) / 2)
@@ -856,28 +873,6 @@ def _candidates(rows: _Rows) -> tuple[Floats, Floats, Ints, Flags]:
     end = np.concatenate((begin + took, rows.stop[late]))
     begin = np.concatenate((begin, rows.stop[late] - (rows.length - rows.nominal)[late]))
     return begin, end, np.concatenate((slow, np.flatnonzero(late))), late
-
-
-def _beside_a_hole(rows: _Rows, known: Flags) -> Flags:
-    """Mask of intervals whose longest request is slow, and long enough for the replies that lack.
-
-    A hole says more than the maximum alone, which then may be a shorter one. Holes of the longest
-    requests of `known` intervals are theirs.
-    """
-    away = np.abs(rows.lost[rows.due > 0])
-    deviation = max(MAD * float(median(away)), LOG.min_deviation) if away.size else math.inf
-    first = np.searchsorted(np.maximum.accumulate(rows.stop), rows.start - rows.worst, "right")
-    index = np.arange(rows.start.size)
-    first, total = np.minimum(first, index), np.append(0.0, np.cumsum(rows.lost))
-    least = np.maximum(
-        LOG.few_share * rows.rate * rows.worst,
-        LOG.hole_deviations * deviation * np.sqrt(index + 1 - first),
-    )
-    lacking = np.maximum(total[:-1], total[1:]) - total[first]  # a burst may end the hole
-    hole = lacking >= np.maximum(least, LOG.min_core_requests)
-    slow = rows.worst > np.maximum(LOG.hole_mean_gaps / rows.rate, LOG.hole_medians * rows.usual)
-    theirs = np.bincount(first[known], minlength=index.size) - np.append(0, known[:-1])
-    return np.asarray(hole & slow & (_sums(np.cumsum(theirs) > 0, first, index + 1) == 0))
 
 
 @record(eq=False)

@@ -201,7 +201,11 @@ class Search:
                 close = 1 / step <= near.rate / rate <= step
                 rate = near.rate if close else rate
                 if not close or near.duration * 1.5 <= self.longest:
-                    needed = _decisive_seconds(near, rate, estimate)
+                    # Twice as far from the limit, a run of a quarter decides.
+                    nearer = 1.0
+                    if rate != estimate:
+                        nearer = math.log(near.rate / estimate) / math.log(rate / estimate)
+                    needed = near.duration * (near.longer * nearer**2 if nearer else 1.0)
                     seconds = max(1.5 * needed, 4 * self.duration, 2 * near.duration * close)
                     seconds = self.longest if left <= _FEW_RUNS else seconds
                     purpose: Purpose = "longer" if close else "bisect"
@@ -235,13 +239,6 @@ def _even(rate: float) -> float:
     """Return a rate as load generators take it: an integer of three digits where it is above 10."""
     rounded = float(f"{rate:.3g}")
     return float(round(rounded)) if rounded >= 10 else rounded
-
-
-def _decisive_seconds(near: Tried, rate: float, limit: float) -> float:
-    """Return how long a run at `rate` must be: twice as far from the limit, a quarter decides."""
-    away = math.log(near.rate / limit)
-    nearer = away / math.log(rate / limit) if rate != limit else 1.0
-    return near.duration * (near.longer * nearer**2 if nearer else 1.0)
 
 
 def times_longer(curve: LoadCurve, name: str) -> float:

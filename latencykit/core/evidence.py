@@ -72,11 +72,6 @@ def tail_counts(
     return np.asarray(running[indptr[1:], None] - after + part * (after - first))
 
 
-def _is_sliver(low: float, high: float) -> bool:
-    """Whether a range of percentiles is narrower than any two that people ask for."""
-    return low < high < 100 and 100 - low < _SLIVER * (100 - high)
-
-
 # ------------------------------------------------------------
 # The intervals of every command.
 
@@ -249,7 +244,9 @@ class Tails(Evidence):
             every = (*timed, Doubt(limit, 100.0, "few requests"))
             # What remains between two of them by a hair is not known.
             self._doubts[confidence] = tuple(
-                replace(one, last=after.first) if _is_sliver(one.last, after.first) else one
+                replace(one, last=after.first)
+                if one.last < after.first < 100 and 100 - one.last < _SLIVER * (100 - after.first)
+                else one
                 for one, after in zip(every, (*every[1:], Doubt(100.0, 100.0, "")), strict=True)
             )
         return self._doubts[confidence]

@@ -439,18 +439,6 @@ class HistogramLog(HistogramBacked, Value):
                 for block in part.blocks(wanted):
                     yield from numbered([block])
 
-    def _tail_bins(self) -> tuple[Ints, int]:
-        """The time bin of each interval in the table of tails, and how many there are."""
-        times, moment, ends = self.starts, np.arange(len(self)), self.starts + self.lengths
-        if not ((times[:-1] < times[1:]) & (ends[:-1] <= times[1:])).all():
-            width = self._overlap()
-            times, moment = np.unique(
-                slot_numbers(self.starts, width) if width else self.starts, return_inverse=True
-            )
-        most = MOST_BINS if times.size <= 4 * MOST_BINS else _LONG_LOG_BINS
-        slot = moment.reshape(-1) // max(1, math.ceil(times.size / most))
-        return slot, int(slot.max(initial=-1)) + 1
-
     @property
     def _read_total(self) -> list[Counts] | None:
         """The sum of all intervals, if it was counted when they were read."""
@@ -516,7 +504,15 @@ class HistogramLog(HistogramBacked, Value):
         """Return events and confidence intervals that allow for requests that are slow together."""
         if self._tails is None:
             # The log as time bins × groups of buckets, in one pass.
-            slot, slots = self._tail_bins()
+            times, moment, ends = self.starts, np.arange(len(self)), self.starts + self.lengths
+            if not ((times[:-1] < times[1:]) & (ends[:-1] <= times[1:])).all():
+                width = self._overlap()
+                times, moment = np.unique(
+                    slot_numbers(self.starts, width) if width else self.starts, return_inverse=True
+                )
+            most = MOST_BINS if times.size <= 4 * MOST_BINS else _LONG_LOG_BINS
+            slot = moment.reshape(-1) // max(1, math.ceil(times.size / most))
+            slots = int(slot.max(initial=-1)) + 1
             fold = TailTable(slot, slots)
             if whole is None:
                 whole = scan_with_total(self, fold)

@@ -199,9 +199,14 @@ class Samples(HistogramBacked, Value):
             "start": None if start is None else _nanoseconds(start, unit),
             "intended": None if intended is None else _nanoseconds(intended, unit),
             "outcome": None if outcome is None else _outcome_codes(outcome),
-            "connection": None if connection is None else _whole_numbers(connection),
+            "connection": None,
             "tag": None if words is None else words.cells,
         }
+        if connection is not None:
+            try:
+                own["connection"] = np.asarray(connection, np.int64)
+            except (TypeError, ValueError, OverflowError) as error:
+                raise InvalidArgumentError(f"connections must be whole numbers ({error})") from None
         further = {name: _cells(values) for name, values in columns.items()}
         sizes = {name: array.shape for name, array in (own | further).items() if array is not None}
         if len(set(sizes.values())) > 1 or len(own["duration"].shape) != 1:
@@ -850,13 +855,6 @@ def _nanoseconds(values: ArrayLike, unit: str) -> Ints:
     if most >= 2.0**63:
         raise InvalidArgumentError("times must fit 64 bits of nanoseconds; is their unit correct?")
     return np.rint(reals).astype(np.int64)
-
-
-def _whole_numbers(values: ArrayLike) -> Ints:
-    try:
-        return np.asarray(values, np.int64)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise InvalidArgumentError(f"connections must be whole numbers ({error})") from None
 
 
 def _outcome_codes(outcome: ArrayLike) -> NDArray[np.int8]:
