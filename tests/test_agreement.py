@@ -13,7 +13,7 @@ import latencykit as lk
 from latencykit.core.run import Run
 from latencykit.plot.series import as_series, doubts_from
 from latencykit.views.diagnosis import diagnosis_record, diagnosis_text, stalls_section
-from latencykit.views.page_results import diagnose_series
+from latencykit.views.page import diagnose_series
 from latencykit.views.page_series import page_series
 from latencykit.views.series import series_record
 from tests.conftest import DATA, RAW

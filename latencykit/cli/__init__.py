@@ -164,7 +164,16 @@ class Tasks(click.Group):
         module = importlib.import_module(f"latencykit.cli.{cmd_name.replace('-', '_')}")
         command: click.Command = module.command
         if not any("-q" in param.opts for param in command.params):
-            command.params.append(_quiet_option())
+
+            def silence(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:
+                if value:  # as before the command
+                    root = ctx.find_root()
+                    root.obj = {**(root.obj or {}), "quiet": True}
+
+            quiet = click.Option(
+                ["-q", "--quiet"], is_flag=True, expose_value=False, callback=silence, help=_QUIET
+            )
+            command.params.append(quiet)
         # Matplotlib would report where it keeps its cache, with -q, too.
         logging.getLogger("matplotlib").setLevel(logging.ERROR)
         return command
@@ -187,19 +196,6 @@ class Tasks(click.Group):
                 formatter.write_dl(
                     [(name, f"{text}  e.g. {example}") for name, text, example in commands]
                 )
-
-
-def _quiet_option() -> click.Option:
-    """``-q`` after the command, which does what it does before it."""
-
-    def silence(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:
-        if value:
-            root = ctx.find_root()
-            root.obj = {**(root.obj or {}), "quiet": True}
-
-    return click.Option(
-        ["-q", "--quiet"], is_flag=True, expose_value=False, callback=silence, help=_QUIET
-    )
 
 
 _QUIET = "Print no notes and no progress on standard error."

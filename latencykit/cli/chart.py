@@ -106,7 +106,22 @@ def command(
         raise InvalidArgumentError(
             "--out-unit is for pictures; the terminal gives each value the unit that suits it"
         )
-    _refuse_unused({name for name, value in look.items() if value}, kind, term=term, page=page)
+    # Options that would have no effect.
+    both = "is for pictures; a page and a terminal show curve and timeline at once"
+    for name in sorted(name for name, value in look.items() if value):
+        option, kinds = f"--{name.replace('_', '-')}", _KINDS_WITH.get(name, _KINDS)
+        if term or (page and name not in _PAGE_OPTIONS):
+            raise InvalidArgumentError(f"{option} {both}")
+        if not page and kind not in kinds:
+            raise InvalidArgumentError(
+                f"{option} is for --kind {' or '.join(kinds)}, not for {kind}"
+            )
+    if (term and kind != _KINDS[0]) or (page and kind in ("density", "ccdf")):
+        raise InvalidArgumentError(f"--kind {kind} {both}")
+    if look["runs"] and look["confidence"]:
+        raise InvalidArgumentError(
+            "--runs draws the range of the runs, which takes the place of the band of --confidence"
+        )
     if term and style != "table":
         raise InvalidArgumentError(
             f"--term draws for people, --format {style} prints for programs; leave one of them out"
@@ -147,25 +162,6 @@ def command(
 
         record["series"] = [series_record(entry.name, entry.data) for entry in loaded]
     print_written(record, style, None if out is None else f"wrote {target}")
-
-
-def _refuse_unused(given: set[str], kind: str, *, term: bool, page: bool) -> None:
-    """Refuse options that would have no effect."""
-    both = "is for pictures; a page and a terminal show curve and timeline at once"
-    for name in sorted(given):
-        option, kinds = f"--{name.replace('_', '-')}", _KINDS_WITH.get(name, _KINDS)
-        if term or (page and name not in _PAGE_OPTIONS):
-            raise InvalidArgumentError(f"{option} {both}")
-        if not page and kind not in kinds:
-            raise InvalidArgumentError(
-                f"{option} is for --kind {' or '.join(kinds)}, not for {kind}"
-            )
-    if (term and kind != _KINDS[0]) or (page and kind in ("density", "ccdf")):
-        raise InvalidArgumentError(f"--kind {kind} {both}")
-    if {"runs", "confidence"} <= given:
-        raise InvalidArgumentError(
-            "--runs draws the range of the runs, which takes the place of the band of --confidence"
-        )
 
 
 def _chart_options(

@@ -89,7 +89,7 @@ def command(
     latencykit check run.hlog --unit ns --slo slo.txt --strict --junit slo.xml
     latencykit check profile_export.jsonl --slo 'ttft 99=500ms, tpot 95=50ms' --joint 95%
     """
-    from latencykit.analysis.slo import passed, seconds_of
+    from latencykit.analysis.slo import SLOResult, passed, seconds_of, with_history
     from latencykit.views.slo import check_record, check_text, exit_text, junit_xml
 
     slo, least = slo_of(spec), None if joint is None else share(joint)
@@ -106,8 +106,24 @@ def command(
             files[-1][entry.series] = entry
         for series in files:
             checked |= _checked(series, slo, least, confidence)
-        if store is not None:
-            checked = _by_history(checked, store)
+        if store is not None:  # its run noise, where it shows some, decides what is sure
+            from latencykit.history.history import History
+
+            history = History(store)
+            for text in history.left_out:
+                note(f"left out: {text}")
+            for name, results in checked.items():
+                wanted = [row.statistic for row in results if not row.is_share]
+                known, noise = noise_of(history, name, wanted)
+                if missing := [word for word in wanted if word not in noise]:
+                    note(
+                        f"{store}: shows no run noise of {known} {', '.join(missing)}; it takes "
+                        "eleven runs, so that this run decides what is sure"
+                    )
+                checked[name] = SLOResult(
+                    with_history(row, noise[row.statistic]) if row.statistic in noise else row
+                    for row in results
+                )
     rows = [row for results in checked.values() for row in results]
     good = passed(rows, strict=strict, sure=sure)
     if junit is not None:
@@ -160,26 +176,3 @@ def _checked(
         joint = joint_share(together, least, confidence)
         checked[source] = SLOResult([*checked.get(source, ()), joint])
     return checked
-
-
-def _by_history(checked: Mapping[str, SLOResult], store: str) -> dict[str, SLOResult]:
-    """Let the run noise of a history decide what is sure, where it shows some."""
-    from latencykit.analysis.slo import SLOResult, with_history
-    from latencykit.history.history import History
-
-    history, judged = History(store), {}
-    for text in history.left_out:
-        note(f"left out: {text}")
-    for name, rows in checked.items():
-        wanted = [row.statistic for row in rows if not row.is_share]
-        series, noise = noise_of(history, name, wanted)
-        if missing := [word for word in wanted if word not in noise]:
-            note(
-                f"{store}: shows no run noise of {series} {', '.join(missing)}; it takes eleven "
-                "runs, so that this run decides what is sure"
-            )
-        judged[name] = SLOResult(
-            with_history(row, noise[row.statistic]) if row.statistic in noise else row
-            for row in rows
-        )
-    return judged

@@ -26,10 +26,7 @@ from latencykit.core.run import code_of
 from latencykit.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
     from pathlib import Path
-
-    from latencykit.core import Data
 
 
 @click.command("compare", cls=Command)
@@ -116,7 +113,16 @@ def command(
             comparisons[name] = compare(*pair, **options)
     failed = {name: comparison.failed(conditions) for name, comparison in comparisons.items()}
     if out is not None:
-        _draw(pairs, out, (*given.files, *base, *new), options)
+        from latencykit.plot.comparison_chart import compare as chart
+
+        if len(pairs) > 1:
+            raise InvalidArgumentError(
+                f"the chart shows one series, not {len(pairs)} ({', '.join(pairs)}); choose one "
+                "with --series or --tag"
+            )
+        (pair,) = pairs.values()
+        old, after = (side[0] if len(side) == 1 else side for side in pair)
+        write_chart(chart, old, out, (*given.files, *base, *new), new=after, **options)
     print_result(
         style,
         lambda: comparisons_record(comparisons, failed),
@@ -157,21 +163,3 @@ def _noise(store: str, series: str) -> float:
     noise = max(min(verdict.noise, 0.99) for verdict in found.values())
     note(f"run noise {100 * noise:.3g} %, from the history of {name}")
     return noise
-
-
-def _draw(
-    pairs: Mapping[str, Sequence[Sequence[Data]]],
-    out: Path,
-    files: Sequence[str],
-    options: dict[str, object],
-) -> None:
-    """Draw the comparison of the only series."""
-    from latencykit.plot.comparison_chart import compare as chart
-
-    if len(pairs) > 1:
-        raise InvalidArgumentError(
-            f"the chart shows one series, not {len(pairs)} ({', '.join(pairs)}); choose one "
-            "with --series or --tag"
-        )
-    base, new = (side[0] if len(side) == 1 else side for side in next(iter(pairs.values())))
-    write_chart(chart, base, out, files, new=new, **options)

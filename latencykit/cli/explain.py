@@ -68,6 +68,8 @@ def command(
     """
     from latencykit.analysis.explain import explain
     from latencykit.io.events import read_events
+    from latencykit.io.files import source_of
+    from latencykit.io.reading import select, unique_names
     from latencykit.views.explanation import explanation_record, explanation_text
 
     read = [read_events(path) for path in events]
@@ -75,7 +77,25 @@ def command(
     between = None
     if given.selection.windowed:
         between = given.selection.begin or "-inf", given.selection.end or "inf"
-    loaded = _load(given)
+    # All requests of each input together, whatever their operation, with all columns.
+    selection = given.selecting(
+        columns=True, together=True, begin=None, end=None, report=note
+    ).selection
+    entries: list[tuple[str, str, Any]] = []
+    for label, path in expand(given.files):
+        with progress(f"reading {path}"):
+            selected = select(source_of(path), selection)
+        for name, tag, data in selected:
+            text = tag or name
+            if label is not None:
+                text = label if len(selected) == 1 else f"{label}:{text}"
+            entries.append((path, text, data))
+    names = unique_names([(without_secrets(path), name, data) for path, name, data in entries])
+    loaded = [
+        Input(name, data, path)
+        for (path, _, _), (name, data) in zip(entries, names.items(), strict=True)
+    ]
+    print_notes(loaded, every=given.notes)
     with progress("comparing"):
         explanations = {
             entry.name: explain(entry.data, above, columns, between, read) for entry in loaded
@@ -99,29 +119,3 @@ def command(
     print_text(explanation_text(records, style, given.out_unit), style)
     for text in dict.fromkeys(text for result in explanations.values() for text in result.notes):
         note(text)
-
-
-def _load(given: Inputs) -> list[Input]:
-    """Read all requests of each input together, whatever their operation, with all columns."""
-    from latencykit.io.files import source_of
-    from latencykit.io.reading import select, unique_names
-
-    selection = given.selecting(
-        columns=True, together=True, begin=None, end=None, report=note
-    ).selection
-    entries: list[tuple[str, str, Any]] = []
-    for label, path in expand(given.files):
-        with progress(f"reading {path}"):
-            selected = select(source_of(path), selection)
-        for name, tag, data in selected:
-            text = tag or name
-            if label is not None:
-                text = label if len(selected) == 1 else f"{label}:{text}"
-            entries.append((path, text, data))
-    names = unique_names([(without_secrets(path), name, data) for path, name, data in entries])
-    loaded = [
-        Input(name, data, path)
-        for (path, _, _), (name, data) in zip(entries, names.items(), strict=True)
-    ]
-    print_notes(loaded, every=given.notes)
-    return loaded

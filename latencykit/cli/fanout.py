@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from latencykit.analysis.fan_out import FanOut
-    from latencykit.core import Data
     from latencykit.views.fan_out import FanOutRecord
 
 
@@ -89,6 +88,8 @@ def command(
     latencykit fanout run.hlog -n 50 --quorum 45
     latencykit fanout run.hlog -n 10 --hedge-after 95
     """
+    from latencykit.analysis.fan_out import fan_out as slowest_of
+    from latencykit.analysis.fan_out import sequential as in_sequence
     from latencykit.units import parse_percentile
     from latencykit.views.fan_out import fan_out_record, fan_out_text, fan_out_words
     from latencykit.views.tables import MOST_ROWS
@@ -102,21 +103,22 @@ def command(
             "--hedge-after"
         )
     shown, loaded = numbers(percentiles), load(given)
+    options: dict[str, Any] = {"quorum": quorum, "hedge": hedge}
     records: list[FanOutRecord] = []
     sentences: list[str] = []
     shown_series = with_buckets(loaded)
     most = MOST_ROWS if style == "table" and not given.notes else len(shown_series)
     for entry in shown_series[:most]:
         data = entry.data if len(loaded) == 1 else entry.data.with_run()  # frees what it caches
+        answers: Sequence[FanOut]
+        bounds: Sequence[FanOut] | None = None  # of mixtures, as if calls were independent
         with progress("drawing calls"):
-            answers, bounds = _answers(
-                data,
-                numbers_of_calls,
-                independent=independent,
-                quorum=quorum,
-                hedge=hedge,
-                in_sequence=sequential is not None,
-            )
+            if sequential is not None:
+                answers = [in_sequence(data, n) for n in numbers_of_calls]
+            else:
+                answers = slowest_of(data, numbers_of_calls, independent=independent, **options)
+                if any(answer.model == "mixture" for answer in answers):
+                    bounds = slowest_of(data, numbers_of_calls, independent=True, **options)
         records.append(fan_out_record(entry.name, entry.data.run, answers, bounds, shown))
         lines = fan_out_words(entry.name, answers)
         sentences += lines if given.notes else lines[: not sentences]
@@ -141,23 +143,3 @@ def command(
     )
     for text in sentences:
         note(text)
-
-
-def _answers(
-    data: Data,
-    calls: Sequence[int],
-    *,
-    independent: bool,
-    quorum: int | None,
-    hedge: float | None,
-    in_sequence: bool,
-) -> tuple[Sequence[FanOut], Sequence[FanOut] | None]:
-    """Return the fan-out of each number of calls, and for mixtures that of independent calls."""
-    from latencykit.analysis.fan_out import fan_out, sequential
-
-    if in_sequence:
-        return [sequential(data, n) for n in calls], None
-    answers = fan_out(data, calls, independent=independent, quorum=quorum, hedge=hedge)
-    if all(answer.model != "mixture" for answer in answers):
-        return answers, None
-    return answers, fan_out(data, calls, independent=True, quorum=quorum, hedge=hedge)

@@ -222,6 +222,7 @@ def _write(history: History, trends: list[Any], out: Path, *, heatmap: bool) -> 
         with atomic(out) as temporary:
             temporary.write_text(history_html(history, kept), encoding="utf-8")
         return
+    from latencykit.core.histogram import Histogram
     from latencykit.plot.files import checked_ending, save
     from latencykit.plot.history_chart import history as chart
     from latencykit.plot.history_chart import history_heatmap
@@ -233,29 +234,24 @@ def _write(history: History, trends: list[Any], out: Path, *, heatmap: bool) -> 
             f"a chart shows one series, not {len(names)} ({', '.join(names)}); choose one with "
             "--series, or write a page: .html"
         )
-    with atomic(out) as temporary:
-        if heatmap:
-            save(history_heatmap, _distributions(history, trends), temporary)
-        else:
+    if not heatmap:
+        with atomic(out) as temporary:
             save(chart, kept, temporary)
-
-
-def _distributions(history: History, trends: list[Any]) -> list[Any]:
-    """The histograms of the runs of one series: one machine after the other, oldest first."""
-    from latencykit.core.histogram import Histogram
-
-    series = trends[0].series
+        return
+    # The histograms of the runs: one machine after the other, oldest first.
+    (name,) = names
     runs = dict.fromkeys(run for trend in trends for run in trend.runs)
     found = [
-        (run, history.distribution(run)[series])
+        (run, history.distribution(run)[name])
         for run in sorted(runs, key=lambda run: ([*run.labels.items()], run.time, run.measured))
     ]
-    kept = [(run, data) for run, data in found if isinstance(data, Histogram)]
-    if not kept:
+    drawn = [(run, data) for run, data in found if isinstance(data, Histogram)]
+    if not drawn:
         raise InvalidArgumentError(
-            f"{series}: the history has statistics only; a heat map needs distributions"
+            f"{name}: the history has statistics only; a heat map needs distributions"
         )
-    return kept
+    with atomic(out) as temporary:
+        save(history_heatmap, drawn, temporary)
 
 
 def _seconds(text: str | None) -> float | None:

@@ -54,38 +54,29 @@ def answer(request: str, folder: str = "/files") -> str:
     """
     asked = json.loads(request)
     os.environ["COLUMNS"] = str(asked.get("columns") or 80)
+    files, base, page = list(asked["files"]), asked.get("base"), asked["command"] == "report"
+    if asked["command"] == "compare" and base in files:
+        files = [base, *(name for name in files if name != base)]
+    words = [asked["command"], *files]
+    for key in ("unit", "column", "series", *(["slo"] if page else [])):
+        words += [f"--{key}", str(asked[key])] if asked.get(key) else []
+    words += ["-o", _REPORT] if page else []
     before = Path.cwd()
     with TemporaryDirectory() as desk:
         for name in asked["files"]:
             Path(desk, name).symlink_to(Path(folder, name))
         os.chdir(desk)
         try:
-            words = _words(asked)
             reply = _run(words)
-            if asked["command"] == "report" and reply.get("status") == 0:
-                page = Path(_REPORT).read_text("utf-8")
-                start = page.index("id='model'>") + len("id='model'>")
-                model, _ = json.JSONDecoder().raw_decode(page, start)
+            if page and reply.get("status") == 0:
+                html = Path(_REPORT).read_text("utf-8")
+                start = html.index("id='model'>") + len("id='model'>")
+                model, _ = json.JSONDecoder().raw_decode(html, start)
                 shown = [str(one["name"]) for one in model["series"] if not one["shadow"]]
-                reply |= {"html": page, "series": shown}
+                reply |= {"html": html, "series": shown}
         finally:
             os.chdir(before)
     return json.dumps({"command": shlex.join(["latencykit", *words]), **reply})
-
-
-def _words(asked: dict[str, str | list[str]]) -> list[str]:
-    command, files = str(asked["command"]), [str(name) for name in asked["files"]]
-    base = asked.get("base")
-    if command == "compare" and base in files:
-        files = [str(base), *(name for name in files if name != base)]
-    options = [("--unit", "unit"), ("--column", "column"), ("--series", "series")]
-    if command == "report":
-        options.append(("--slo", "slo"))
-    given = [
-        word for option, key in options if asked.get(key) for word in (option, str(asked[key]))
-    ]
-    output = ["-o", _REPORT] if command == "report" else []
-    return [command, *files, *given, *output]
 
 
 def _run(words: Sequence[str]) -> dict[str, object]:

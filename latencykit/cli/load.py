@@ -64,10 +64,16 @@ def command(
     latencykit load 1000=a.hlog 2000=b.hlog --slo 99=20ms
     """
     from latencykit.analysis.capacity import load_curve
+    from latencykit.ctrlz.sweep import RECORD, runs_in
     from latencykit.views.load import load_record, load_text, load_words
 
     slo, shown = None if spec is None else slo_of(spec), numbers(percentiles)
-    runs = _runs(given)
+    folders = [path for path in given.files if (Path(path) / RECORD).is_file()]
+    others = tuple(path for path in given.files if path not in folders)
+    runs: dict[str, Any] = runs_of(replace(given, files=others)) if others else {}
+    for folder in folders:
+        for name, data in runs_in(Path(folder)).items():
+            runs[name if len(folders) == 1 else f"{folder}/{name}"] = data
     if slo is not None and any(limit.statistic != "failed" for limit in slo.limits):
         for name, data in runs.items():
             need_unit(name, data.run)
@@ -86,16 +92,3 @@ def command(
         print_text(load_text(record, style, given.out_unit), style)
     print_sentences(load_words(curve), style)
     return 1 if curve.passed is False else 0
-
-
-def _runs(given: Inputs) -> dict[str, Any]:
-    """Return the runs of all files, and those in folders of sweeps."""
-    from latencykit.ctrlz.sweep import RECORD, runs_in
-
-    folders = [path for path in given.files if (Path(path) / RECORD).is_file()]
-    others = tuple(path for path in given.files if path not in folders)
-    runs = runs_of(replace(given, files=others)) if others else {}
-    for folder in folders:
-        for name, data in runs_in(Path(folder)).items():
-            runs[name if len(folders) == 1 else f"{folder}/{name}"] = data
-    return runs

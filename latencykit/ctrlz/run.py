@@ -421,10 +421,38 @@ def observe(
     before = target.stats()
     plan.progress(f"the server is frozen for {format_duration(plan.stall * 1e9)}")
     started = freezer.stop(plan.stall, target.frozen())
-    waiting, sent, answered = _during(plan, target, tool, started)
+    port = loopback(target.url, PORTS)[1] if target.url else None
+    answered = False
+    backlogs, counts, times = [], [], []
+    for part in (0.35, 0.85):
+        tool.sleep_until(started + round(part * plan.stalled * 1e9))
+        backlogs.append(None if port is None else waiting_requests(port))
+        times.append(time.perf_counter_ns())
+        counts.append(target.live_requests() if isinstance(target, OwnTarget) else 0)
+        foreign = not isinstance(target, OwnTarget | ProxyTarget) and plan.speaks_http
+        if foreign and part < 0.5 and target.url:
+            answered = probe(target.url, 1, 0.3 * plan.stalled) is not None
+    sent = None  # requests per second to processes that are left running
+    if plan.partial is not None and plan.partial < 1:
+        sent = (counts[1] - counts[0]) / (times[1] - times[0]) * 1e9
+    # On a busy machine the tables take long to read: seen too late, nothing has grown.
+    seen = [(moment - started) / 1e9 / plan.stalled for moment in times]
+    early, late = backlogs
+    if early and late and late.octets < 1.5 * early.octets and (seen[0] > 0.6 or seen[1] > 1.0):
+        early = None
     thaw = freezer.wait()
     plan.progress("the server runs again")
-    drain = _drain(target, tool, thaw, waiting[1])
+    drain = 0.0  # seconds until the server has read all but a twentieth of the backlog
+    if late is not None:
+        # A proxy passes its backlog on: it is drained when the server behind it has read it.
+        ports = [loopback(target.url, PORTS)[1]]
+        if isinstance(target, ProxyTarget) and target.local:
+            ports.append(target.port)
+        while tool.sleep_until(time.perf_counter_ns() + 10_000_000):
+            left = [waiting for waiting in map(waiting_requests, ports) if waiting is not None]
+            if sum(waiting.octets for waiting in left) <= 0.05 * late.octets:
+                break
+        drain = (time.perf_counter_ns() - thaw) / 1e9
     limit = max(0.0, plan.duration - (thaw - begin) / 1e9) + plan.stall + _GRACE
     notes: tuple[str, ...] = ()
     if not tool.wait(limit):
@@ -445,7 +473,7 @@ def observe(
     if opening is not None and after is not None and after["cpu"] is not None:
         busy = (after["cpu"] - opening["cpu"]) / awake
     return Observed(
-        begin, stall, (ended - begin) / 1e9, base, waiting, before=rate,
+        begin, stall, (ended - begin) / 1e9, base, (early, late), before=rate,
         around=sent is not None and rate is not None and sent > _AROUND * rate,
         answered=answered, busy=busy,
         hidden=isinstance(target, ProxyTarget) and not target.local,
@@ -453,21 +481,6 @@ def observe(
         jitter=target.jitter(started, thaw) if isinstance(target, OwnTarget) else None,
         notes=notes,
     )  # fmt: skip
-
-
-def _drain(target: Target, tool: Tool, thaw: int, late: Waiting | None) -> float:
-    """Return the seconds until the server has read all but a twentieth of the backlog."""
-    if late is None:
-        return 0.0
-    # A proxy passes its backlog on: it is drained when the server behind it has read it.
-    ports = [loopback(target.url, PORTS)[1]]
-    if isinstance(target, ProxyTarget) and target.local:
-        ports.append(target.port)
-    while tool.sleep_until(time.perf_counter_ns() + 10_000_000):
-        left = [waiting for waiting in map(waiting_requests, ports) if waiting is not None]
-        if sum(waiting.octets for waiting in left) <= 0.05 * late.octets:
-            break
-    return (time.perf_counter_ns() - thaw) / 1e9
 
 
 def _first_request(target: Target, tool: Tool, connections: set[str] | None) -> int:
@@ -494,30 +507,6 @@ def _first_request(target: Target, tool: Tool, connections: set[str] | None) -> 
         f"{tool.command[0]} sent no request to {target.url} within {_PATIENCE:g} s; "
         "does it take {url}?"
     )
-
-
-def _during(
-    plan: Plan, target: Target, tool: Tool, started: int
-) -> tuple[tuple[Waiting | None, Waiting | None], float | None, bool]:
-    """Return backlogs in the stall, the rate of processes left running, and if others answered."""
-    port = loopback(target.url, PORTS)[1] if target.url else None
-    own, answered = isinstance(target, OwnTarget | ProxyTarget), False
-    backlogs, counts, times = [], [], []
-    for part in (0.35, 0.85):
-        tool.sleep_until(started + round(part * plan.stalled * 1e9))
-        backlogs.append(None if port is None else waiting_requests(port))
-        times.append(time.perf_counter_ns())
-        counts.append(target.live_requests() if isinstance(target, OwnTarget) else 0)
-        if not own and not answered and part < 0.5 and target.url and plan.speaks_http:
-            answered = probe(target.url, 1, 0.3 * plan.stalled) is not None
-    rate = (counts[1] - counts[0]) / (times[1] - times[0]) * 1e9
-    partial = plan.partial is not None and plan.partial < 1
-    # On a busy machine the tables take long to read: seen too late, nothing has grown.
-    seen = [(moment - started) / 1e9 / plan.stalled for moment in times]
-    early, late = backlogs
-    if early and late and late.octets < 1.5 * early.octets and (seen[0] > 0.6 or seen[1] > 1.0):
-        early = None
-    return (early, late), rate if partial else None, answered
 
 
 # ------------------------------------------------------------

@@ -401,7 +401,19 @@ class _State:
         self.runs.append(replace(run, data=data, hiccup=hiccup))
         self.hiccups.append(late)
         self._judge()
-        _keep(self.generator, self.runs, self.slo)
+        if self.generator.folder is not None:
+            record = {
+                "schema_version": 1, "slo": str(self.slo), "command": list(self.generator.words),
+                "reading": dict(self.generator.reading),
+                "runs": [
+                    {"folder": run.name, "number": run.number, "rate": run.rate,
+                     "duration": run.duration, "purpose": run.purpose, "verdict": run.verdict,
+                     "reason": run.reason}
+                    for run in self.runs
+                ],
+            }  # fmt: skip
+            with whole(self.generator.folder / RECORD) as temporary:
+                temporary.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
         self.say(_line(self.runs[-1], self.curve, self.search.runs))
         time.sleep(min(_PAUSE, 0.1 * wall))
 
@@ -497,24 +509,21 @@ def _line(run: SweepRun, curve: LoadCurve | None, most: int) -> str:
         return f"{words[0]}: warm-up"
     if curve is not None and run.verdict != "void" and run.data is not None:
         index = [row.name for row in curve.rows].index(run.name)
-        words += [
-            f"{check.statistic} {_value(check)}"
-            for check in curve.checks[index]
-            if not math.isnan(check.value)
-        ]
+        for check in curve.checks[index]:
+            value, low, high = (
+                format_duration(end * NANOSECONDS.get(check.unit, 1.0))
+                if math.isfinite(end)
+                else "?"
+                for end in (check.value, check.low, check.high)
+            )
+            if check.statistic == "failed":
+                value = f"{100 * check.value:.3g} %"
+            elif low != high:
+                value += f" ({low} to {high})"
+            words += [] if math.isnan(check.value) else [f"{check.statistic} {value}"]
     why = f" ({run.reason})" if run.reason else ""
     verdict = {"void": "no verdict"}.get(run.verdict, run.verdict)
     return f"{', '.join(words)}: {verdict}{why}; {bracket_text(curve)}"
-
-
-def _value(check: SLORow) -> str:
-    if check.statistic == "failed":
-        return f"{100 * check.value:.3g} %"
-    value, low, high = (
-        format_duration(end * NANOSECONDS.get(check.unit, 1.0)) if math.isfinite(end) else "?"
-        for end in (check.value, check.low, check.high)
-    )
-    return value if low == high else f"{value} ({low} to {high})"
 
 
 def bracket_text(curve: LoadCurve | None) -> str:
@@ -683,24 +692,6 @@ def _read(
 
 # ------------------------------------------------------------
 # The folder of a sweep.
-
-
-def _keep(generator: _Generator, runs: Sequence[SweepRun], slo: SLO) -> None:
-    """Write the list of runs."""
-    folder = generator.folder
-    if folder is None:
-        return
-    record = {
-        "schema_version": 1, "slo": str(slo), "command": list(generator.words),
-        "reading": dict(generator.reading),
-        "runs": [
-            {"folder": run.name, "number": run.number, "rate": run.rate, "duration": run.duration,
-             "purpose": run.purpose, "verdict": run.verdict, "reason": run.reason}
-            for run in runs
-        ],
-    }  # fmt: skip
-    with whole(folder / RECORD) as temporary:
-        temporary.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
 
 
 def runs_in(folder: Path) -> dict[str, Data]:

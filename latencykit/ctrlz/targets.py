@@ -113,27 +113,26 @@ class OwnTarget(Target):
             if self._count == 1:
                 self._workers.append(_Worker("server", *options))
                 port = self._workers[0].port
-            else:
-                port = self._dispatch()
+            else:  # a thread hands connections out in turn
+                self._listener = socket.create_server(("127.0.0.1", 0), backlog=BACKLOG)
+                for _ in range(self._count):
+                    ours, theirs = socket.socketpair()
+                    with theirs:
+                        own = (*options, "--channel", str(theirs.fileno()))
+                        self._workers.append(_Worker("server", *own, handles=(theirs.fileno(),)))
+                    line: queue.SimpleQueue[socket.socket | None] = queue.SimpleQueue()
+                    self._lines.append(line)
+                    threading.Thread(target=_hand_over, args=(line, ours), daemon=True).start()
+                accepting = threading.Thread(
+                    target=_accept, args=(self._listener, self._lines), daemon=True
+                )
+                accepting.start()
+                port = int(self._listener.getsockname()[1])
         except BaseException:
             self.__exit__()
             raise
         self.url = f"http://127.0.0.1:{port}/"
         return self
-
-    def _dispatch(self) -> int:
-        """Start the workers, and a thread that hands connections out in turn."""
-        self._listener = socket.create_server(("127.0.0.1", 0), backlog=BACKLOG)
-        for _ in range(self._count):
-            ours, theirs = socket.socketpair()
-            handle = theirs.fileno()
-            options = ("--service-time", f"{self._service_time}ns", "--channel", str(handle))
-            self._workers.append(_Worker("server", *options, handles=(handle,)))
-            theirs.close()
-            self._lines.append(queue.SimpleQueue())
-            threading.Thread(target=_hand_over, args=(self._lines[-1], ours), daemon=True).start()
-        threading.Thread(target=_accept, args=(self._listener, self._lines), daemon=True).start()
-        return int(self._listener.getsockname()[1])
 
     def __exit__(self, *_: object) -> None:
         if self._listener is not None:

@@ -404,7 +404,12 @@ class _Case:
         self.part = min(self.at_most, counted) if data.count else self.at_most
         self.shares = slow_shares(data, truth, stall, usual, self.cap, self.at_most, fill)
         self.strict = slow_shares(data, truth, stall, usual, self.cap, self.at_least, fill)
-        mean, delay = _mean(data), truth.mean - (base or 0.0)
+        mean, delay = None, truth.mean - (base or 0.0)
+        if isinstance(data, Summary):
+            mean = data.stats.get("mean")
+        elif (histogram := data.histogram()).count:
+            low, high = histogram.bracket("mean")  # pinned down to a twentieth
+            mean = histogram.mean if np.isfinite(high) and high <= 1.05 * low else None
         self.excess = (mean - usual) / delay if mean is not None and delay > 2.5 * usual else None
         self.mean = "" if mean is None else f"the mean is reported as {format_duration(mean)} "
         self.mean += f"where the truth is {format_duration(truth.mean)}"
@@ -499,30 +504,14 @@ class _Case:
         if self.due < ENOUGH:
             why = f"only {self.due:.0f} requests were due in the stall"
             return "unknown", f"{why}; raise the rate, or freeze the server for longer"
-        return "unknown", _advice(self.rows, self.shares)
-
-
-def _mean(data: Data) -> float | None:
-    """Return the mean if the report pins it down to a twentieth."""
-    if isinstance(data, Summary):
-        return data.stats.get("mean")
-    histogram = data.histogram()
-    low, high = histogram.bracket("mean") if histogram.count else (0.0, np.inf)
-    return histogram.mean if np.isfinite(high) and high <= 1.05 * low else None
-
-
-def _advice(rows: tuple[CalibrationRow, ...], shares: list[SlowShare]) -> str:
-    """Return why a report is not judged, and the share of the run to freeze for a verdict."""
-    between = [s for s in shares if s.low == s.high or s.low / s.truth > HONEST[1]]
-    if between:
-        return f"{between[0]}: neither near the truth nor without the stall"
-    # At twice the reported share, its percentile lies at half of the stall.
-    parts = [1 - row.percentile / 100 for row in rows if row.percentile < 100]
-    best = min((2 * part for part in parts), key=lambda part: abs(part - 0.2), default=0.2)
-    return (
-        "the report has no percentile that this stall decides; "
-        f"freeze the server for about {best:.0%} of the run"
-    )
+        for share in self.shares:
+            if share.low == share.high or share.low / share.truth > HONEST[1]:
+                return "unknown", f"{share}: neither near the truth nor without the stall"
+        # At twice the reported share, its percentile lies at half of the stall.
+        parts = [1 - row.percentile / 100 for row in self.rows if row.percentile < 100]
+        best = min((2 * part for part in parts), key=lambda part: abs(part - 0.2), default=0.2)
+        why = "the report has no percentile that this stall decides"
+        return "unknown", f"{why}; freeze the server for about {best:.0%} of the run"
 
 
 def _limit(data: Data, truth: Histogram, stall: float, due: float) -> float | None:

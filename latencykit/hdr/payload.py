@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from latencykit._limits import Limits
-    from latencykit._typing import AnyArray, Bytes, Flags, Ints
+    from latencykit._typing import AnyArray, Flags, Ints
 
     Narrow = NDArray[Any]  # integers of 32 bits where they fit, else of 64
 
@@ -289,7 +289,18 @@ def _header(plain: bytes, limits: Limits, *, double: bool = False) -> tuple[Layo
     elif not word:
         raise PayloadError("the histogram has counts of 0 bytes; they can have 2, 4 or 8")
     layout = _layout(digits, lowest, highest, ratio if double else 1.0, word, double)
-    _check_size(layout, len(plain) - header.size, limits)
+    # What could not be counts of such a histogram is refused before any of it is decoded.
+    size = len(plain) - header.size
+    if layout.slots > limits.slots:
+        raise PayloadError(
+            f"the header asks for {layout.slots:,} buckets; at most {limits.slots:,} are read"
+        )
+    if layout.word and size % layout.word:
+        raise PayloadError(
+            f"the counts take {size} bytes, which is not a multiple of their {layout.word}"
+        )
+    if size > layout.slots * (layout.word or MOST_BYTES):
+        raise PayloadError(f"the counts take {size} bytes, more than {layout.slots} buckets can")
     return layout, header.size
 
 
@@ -314,20 +325,6 @@ def _buckets(digits: int, lowest: int, ratio: float) -> HdrBuckets:
         return HdrBuckets(digits, lowest, ratio)
     except InvalidArgumentError as error:
         raise PayloadError(f"the header makes no sense: {error}") from None
-
-
-def _check_size(layout: Layout, size: int, limits: Limits) -> None:
-    """Refuse what could not be counts of such a histogram before any of it is decoded."""
-    if layout.slots > limits.slots:
-        raise PayloadError(
-            f"the header asks for {layout.slots:,} buckets; at most {limits.slots:,} are read"
-        )
-    if layout.word and size % layout.word:
-        raise PayloadError(
-            f"the counts take {size} bytes, which is not a multiple of their {layout.word}"
-        )
-    if size > layout.slots * (layout.word or MOST_BYTES):
-        raise PayloadError(f"the counts take {size} bytes, more than {layout.slots} buckets can")
 
 
 def _tidy(error: Exception) -> str:
@@ -658,13 +655,6 @@ def _decode(payloads: Payloads, most: int) -> tuple[Ints, Ints, Ints]:
     return _words(rows, first.word) if first.word else _varints(rows)
 
 
-def _has_run(more: Ints) -> bool:
-    """Whether some varint may have nine bytes: the last of those never has a continuation bit."""
-    return more.size >= _MOST_MORE and bool(
-        (more[_MOST_MORE - 1 :] - more[: 1 - _MOST_MORE] == _MOST_MORE - 1).any()
-    )
-
-
 def _varints(rows: _Rows) -> tuple[Ints, Ints, Ints]:
     """V2: find where each varint ends, gather the numbers, and count in numbers."""
     data = np.frombuffer(rows.data, np.uint8)
@@ -673,7 +663,8 @@ def _varints(rows: _Rows) -> tuple[Ints, Ints, Ints]:
     if data.size - more.size > most * rows.ends.size:  # before anything is made of it
         raise PayloadError(f"the counts fill more buckets than the {most} that the header allows")
     last = (data < 128).nonzero()[0]
-    if _has_run(more):
+    run = _MOST_MORE - 1
+    if more.size > run and (more[run:] - more[: more.size - run] == run).any():
         # Last bytes of nine-byte varints look as if they continued: they are every ninth byte of a
         # run, which does not go on into the next row.
         begins = (np.diff(more, prepend=-2) != 1) | np.isin(more, rows.ends)
@@ -687,35 +678,26 @@ def _varints(rows: _Rows) -> tuple[Ints, Ints, Ints]:
     ends = np.searchsorted(last, rows.ends)  # in varints
     if not last.size or (last[ends - 1] != rows.ends - 1)[_lengths(rows.ends) > 0].any():
         raise PayloadError(_CUT_OFF)
-    steps, numbers, is_count = _zigzag(_gather(data, last, _lengths(last + 1) - 1), rows.slots)
+    further = _lengths(last + 1) - 1  # bytes of each varint before its last one
+    longest = int(further.max())
+    value: Narrow = data.take(last, mode="clip").astype(np.uint32 if longest < 4 else np.uint64)
+    for k in range(1, longest + 1):
+        at = np.flatnonzero(further >= k)
+        value[at] = value[at] << 7 | (data[last[at] - k] & 127)
+    half = value >> 1  # of ZigZag: a count, or where the number is odd empty buckets
+    beyond = half * (value & 1)  # buckets beyond the one that any number stands for
+    widest = int(beyond.max(initial=0)) + 1
+    if widest > most:  # and so it cannot overflow what it is added to
+        raise PayloadError(
+            f"the counts contain a run of {widest} empty buckets; the header allows {most}"
+        )
+    steps: Narrow = beyond.astype(np.int64) + 1
     if steps.sum() < 1 << 31:
         steps = steps.astype(np.int32)
-    indptr, index, at = _place(steps, ends, is_count, rows.slots)
-    counts = numbers.take(at, mode="clip").astype(np.int64)
+    indptr, index, at = _place(steps, ends, half > beyond, rows.slots)
+    counts = half.take(at, mode="clip").astype(np.int64)
     _check_sums(indptr, counts, int(counts.max(initial=0)))
     return indptr, index, counts
-
-
-def _gather(data: Bytes, last: Ints, more: Ints) -> Narrow:
-    """Values of the varints that end at `last` after `more` bytes."""
-    most = int(more.max())
-    value: Narrow = data.take(last, mode="clip").astype(np.uint32 if most < 4 else np.uint64)
-    for k in range(1, most + 1):
-        at = np.flatnonzero(more >= k)
-        value[at] = value[at] << 7 | (data[last[at] - k] & 127)
-    return value
-
-
-def _zigzag(value: Narrow, slots: Ints) -> tuple[Ints, Narrow, Flags]:
-    """Buckets that each number covers, its half, and whether that half is a count above 0."""
-    half = value >> 1
-    beyond = half * (value & 1)  # buckets beyond the one that any number stands for
-    most = int(beyond.max(initial=0)) + 1
-    if most > slots.max():  # and so it cannot overflow what it is added to
-        raise PayloadError(
-            f"the counts contain a run of {most} empty buckets; the header allows {slots.max()}"
-        )
-    return beyond.astype(np.int64) + 1, half, half > beyond
 
 
 def _place(steps: Narrow, ends: Ints, is_count: Flags, slots: Ints) -> tuple[Ints, Ints, Ints]:

@@ -371,17 +371,40 @@ class History:
         for one in reversed((data, *reruns)):  # the latest runs of the store may be these
             if earlier and earlier[-1].digest == digest_of(_series_of(one)):
                 earlier.pop()
-        rows = [_row(earlier, runs, name, statistic, len(wanted)) for name, statistic in wanted]
-        return HistoryVerdict(tuple(rows), tuple(self._notes(earlier, runs[0], given)))
-
-    def _notes(
-        self, earlier: Sequence[StoredRun], new: Mapping[str, StoredSeries], given: dict[str, str]
-    ) -> list[str]:
-        """Facts that explain verdicts: renamed series, other labels."""
+        rows = []
+        for name, statistic in wanted:
+            new = runs[0][name]
+            with_series = [run for run in earlier if name in run.series]
+            units = {run.series[name].unit for run in with_series} - {new.unit}
+            if units:
+                raise IncompatibleDataError(
+                    f"{name}: has the unit {new.unit!r}, but {units.pop()!r} in the history; state "
+                    "the unit of the new run, or give the series another name"
+                )
+            known = [
+                (run, value)
+                for run in with_series
+                if (value := run.series[name].value(statistic)) > 0
+            ]
+            history = [value for _, value in known]
+            values = [one[name].value(statistic) for one in runs if name in one]
+            values = [value for value in values if value > 0]
+            _, low, high = new.statistics[statistic]
+            error = math.log(high / low) / (2 * _Z) if low and high else 0.0
+            error = min(error, _LARGEST_ERROR)
+            verdict = judged(history, values, family=len(wanted), error=error)
+            # The first run at the level that the new one is compared with.
+            since = [known[at][0] for at in verdict.changes if at < len(known)][-1:]
+            row = HistoryRow(
+                name, statistic, new.unit, verdict.verdict, verdict.missing, len(history),
+                values[0], verdict.level, verdict.low, verdict.high, since[0] if since else None,
+            )  # fmt: skip
+            rows.append(row)
+        # Facts that explain verdicts: renamed series, other labels.
         notes = []
         if earlier:
-            gone = [name for name in earlier[-1].series if name not in new]
-            added = [name for name in new if not any(name in run.series for run in earlier)]
+            gone = [name for name in earlier[-1].series if name not in runs[0]]
+            added = [name for name in runs[0] if not any(name in run.series for run in earlier)]
             if gone and added:
                 notes.append(
                     f"{', '.join(gone)}: not in this run, and {', '.join(added)} is new; a series "
@@ -391,13 +414,13 @@ class History:
                 notes.append(f"{', '.join(gone)}: in the history, but not in this run")
         elif self.runs:
             others = sorted({_label_text(run.labels) for run in self.runs})
-            labels = _label_text(given)
+            text = _label_text(given)
             notes.append(
-                f"no earlier run has the labels {labels}; others: {'; '.join(others[:4])}"
-                if others != [labels]
+                f"no earlier run has the labels {text}; others: {'; '.join(others[:4])}"
+                if others != [text]
                 else "no earlier run of this benchmark"
             )
-        return notes
+        return HistoryVerdict(tuple(rows), tuple(notes))
 
 
 def _label_text(labels: Mapping[str, str]) -> str:
@@ -429,38 +452,6 @@ def _judged_statistics(entry: StoredSeries, chosen: Sequence[str]) -> list[str]:
 def family_of(run: StoredRun) -> int:
     """Return how many rows of a run are judged together by default."""
     return sum(len(_judged_statistics(entry, ())) for entry in run.series.values())
-
-
-def _row(
-    earlier: Sequence[StoredRun],
-    runs: Sequence[Mapping[str, StoredSeries]],
-    name: str,
-    statistic: str,
-    family: int,
-) -> HistoryRow:
-    new = runs[0][name]
-    with_series = [run for run in earlier if name in run.series]
-    units = {run.series[name].unit for run in with_series} - {new.unit}
-    if units:
-        raise IncompatibleDataError(
-            f"{name}: has the unit {new.unit!r}, but {units.pop()!r} in the history; state the "
-            "unit of the new run, or give the series another name"
-        )
-    known = [
-        (run, value) for run in with_series if (value := run.series[name].value(statistic)) > 0
-    ]
-    history = [value for _, value in known]
-    values = [value for run in runs if name in run and (value := run[name].value(statistic)) > 0]
-    _, low, high = new.statistics[statistic]
-    error = math.log(high / low) / (2 * _Z) if low and high else 0.0
-    error = min(error, _LARGEST_ERROR)
-    verdict = judged(history, values, family=family, error=error)
-    # The first run at the level that the new one is compared with.
-    positions = [at for at in verdict.changes if at < len(known)]
-    return HistoryRow(
-        name, statistic, new.unit, verdict.verdict, verdict.missing, len(history), values[0],
-        verdict.level, verdict.low, verdict.high, (known[positions[-1]][0] if positions else None),
-    )  # fmt: skip
 
 
 def parse_labels(texts: Sequence[str]) -> dict[str, str]:

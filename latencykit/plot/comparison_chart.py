@@ -102,11 +102,33 @@ def compare(
     ax.set_xlim(0, 100)
     _scale_ratios(ax, rows)
     ax.axhline(1.0, color=INK, linewidth=1.0, zorder=2, label="_no change")
-    labels = LineLabels()
-    for k, row in enumerate(rows):
-        _draw_change(ax, row, labels, below=k % 2 == 1)  # by turns, so that names find places
-    bottom, high_end = ax.get_ylim()
-    ax.axhspan(1.0, high_end, color="#fdf6ec", zorder=0, linewidth=0)
+    labels, (bottom, top_end) = LineLabels(), ax.get_ylim()
+    for k, row in enumerate(rows):  # hollow where it is undecided
+        at, ratio = row.percentile or 0.0, 1 + row.change
+        colour = MUTED if not row.significant else AMBER if row.low > 0 else BLUE
+        low = 1 + row.low if row.low > -1 else bottom
+        high = 1 + row.high if math.isfinite(row.high) else top_end
+        if row.low > -1 or math.isfinite(row.high):
+            look: Look = {"linewidth": 1.6, "zorder": 3, "solid_capstyle": "butt"}
+            ends = [max(low, bottom), min(high, top_end)]
+            ax.plot([at, at], ends, color=colour, label="_interval", **look)
+        (mark,) = ax.plot(
+            [at], [ratio], marker="o" if at < 100 else "D", markersize=6.5, color=colour,
+            markerfacecolor=colour if row.significant else "white", linestyle="none", zorder=4,
+            clip_on=False, label=f"_{row.statistic}",
+        )  # fmt: skip
+        text = f"{percentile_name(at)} {format_change(row.change)}"
+        # Above and below by turns, so that names find places.
+        below = (k % 2 == 1 or math.isinf(row.high)) and row.low > -1
+        above, tip = not below and math.isfinite(row.high), ratio
+        if below:
+            tip = max(min(low, ratio), bottom)
+        elif above:
+            tip = min(max(high, ratio), top_end)
+        labels.point(
+            ax, text, (at, tip), [mark], above=above, below=below, fontsize=9, color=colour
+        )
+    ax.axhspan(1.0, top_end, color="#fdf6ec", zorder=0, linewidth=0)
     ax.axhspan(bottom, 1.0, color=GROUND, zorder=0, linewidth=0)
     words: Look = {"transform": ax.transAxes, "ha": "left", "fontsize": 9, "color": MUTED}
     ax.text(0.006, 0.985, "slower", va="top", **words)
@@ -123,7 +145,24 @@ def compare(
     if any(not row.significant for row in rows):
         parts.append("hollow: not shown to differ")
     parts += comparison.warnings[:2]
-    head(ax, _verdict(comparison, rows), " · ".join(parts), title, subtitle)
+    # The change that is least in doubt, or the largest one judged.
+    judged = [row for row in rows if row.significant]
+    if judged:
+        named = max(
+            judged,
+            key=lambda row: min(
+                abs(math.log1p(max(row.low, -0.999999))), abs(math.log1p(min(row.high, 1e12)))
+            ),
+        )
+    else:
+        known = [row for row in rows if not math.isnan(row.change)] or rows
+        shown = [row for row in known if row.significance != "not judged"] or known
+        named = max(shown, key=lambda row: abs(math.log1p(row.change)))
+    finding = f"{percentile_name(named.percentile or 0.0)} {format_change(named.change)}"
+    if named.low > -1 and not math.isinf(named.high):
+        finding += f" ({format_change(named.low)} to {format_change(named.high)})"
+    finding = f"{_VERDICTS[comparison.verdict]}: {finding}"
+    head(ax, finding, " · ".join(parts), title, subtitle)
     return ax
 
 
@@ -152,48 +191,3 @@ def _scale_ratios(ax: Axes, rows: list[Change]) -> None:
     ax.yaxis.set_major_formatter(
         FuncFormatter(lambda ratio, _: "no change" if ratio == 1 else format_change(ratio - 1))
     )
-
-
-def _draw_change(ax: Axes, row: Change, labels: LineLabels, *, below: bool) -> None:
-    """Draw a percentile with its interval and name: hollow where it is undecided."""
-    bottom, top = ax.get_ylim()
-    at, ratio = row.percentile or 0.0, 1 + row.change
-    colour = MUTED if not row.significant else AMBER if row.low > 0 else BLUE
-    low = 1 + row.low if row.low > -1 else bottom
-    high = 1 + row.high if math.isfinite(row.high) else top
-    bounded = row.low > -1 or math.isfinite(row.high)
-    if bounded:
-        look: Look = {"linewidth": 1.6, "zorder": 3, "solid_capstyle": "butt"}
-        ends = [max(low, bottom), min(high, top)]
-        ax.plot([at, at], ends, color=colour, label="_interval", **look)
-    (mark,) = ax.plot(
-        [at], [ratio], marker="o" if at < 100 else "D", markersize=6.5, color=colour,
-        markerfacecolor=colour if row.significant else "white", linestyle="none", zorder=4,
-        clip_on=False, label=f"_{row.statistic}",
-    )  # fmt: skip
-    words = f"{percentile_name(at)} {format_change(row.change)}"
-    below = (below or math.isinf(row.high)) and row.low > -1
-    above = not below and math.isfinite(row.high)
-    tip = max(min(low, ratio), bottom) if below else min(max(high, ratio), top) if above else ratio
-    labels.point(ax, words, (at, tip), [mark], above=above, below=below, fontsize=9, color=colour)
-
-
-def _verdict(comparison: Comparison, rows: list[Change]) -> str:
-    """Return the verdict with the change that is least in doubt, or the largest one judged."""
-    judged = [row for row in rows if row.significant]
-    if judged:
-        row = max(
-            judged,
-            key=lambda row: min(
-                abs(math.log1p(max(row.low, -0.999999))), abs(math.log1p(min(row.high, 1e12)))
-            ),
-        )
-    else:
-        known = [row for row in rows if not math.isnan(row.change)] or rows
-        shown = [row for row in known if row.significance != "not judged"] or known
-        row = max(shown, key=lambda row: abs(math.log1p(row.change)))
-    interval = ""
-    if row.low > -1 and not math.isinf(row.high):
-        interval = f" ({format_change(row.low)} to {format_change(row.high)})"
-    change = f"{percentile_name(row.percentile or 0.0)} {format_change(row.change)}"
-    return f"{_VERDICTS[comparison.verdict]}: {change}{interval}"

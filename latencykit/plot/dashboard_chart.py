@@ -133,7 +133,17 @@ def dashboard(
         incident = None
         if timed and isinstance(total, Histogram) and total.count:
             incident = incident_of(series[label], evidence_of(series[label], total))
-        _numbers(beside, total, "" if incident is None else incident.text)
+        # Names flush left, numbers flush right, and what happened below if it fits.
+        rows, letters = key_statistics(total), max(16, int(size_in_points(beside)[0] / 4.6))
+        texts = textwrap.wrap("" if incident is None else incident.text, letters)
+        step, most = _rows(beside, len(rows) + len(texts))
+        for k, (name, value) in enumerate(rows[:most]):
+            y = 1.0 - (k + 0.5) * step
+            _write(beside, 0.0, y, plain(name, 24), fontsize=9, color=MUTED)
+            _write(beside, 1.0, y, plain(value, 24), fontsize=9, ha="right")
+        for k, line in enumerate(texts if len(rows) + len(texts) <= most else (), len(rows)):
+            y = 1.0 - (k + 0.6) * step
+            _write(beside, 0.0, y, plain(line, 80), fontsize=8, color=MUTED)
     else:
         _table(beside, counted)
     curves = {
@@ -160,19 +170,6 @@ def _rows(ax: Axes, needed: int, size: float = 9.0) -> tuple[float, int]:
 
 def _write(ax: Axes, x: float, y: float, text: str, **look: Any) -> None:
     ax.text(x, y, text, **{"va": "center", "color": INK} | look)
-
-
-def _numbers(ax: Axes, counted: object, incident: str) -> None:
-    """Write names flush left, numbers flush right, and what happened below if it fits."""
-    rows, letters = key_statistics(counted), max(16, int(size_in_points(ax)[0] / 4.6))
-    lines = textwrap.wrap(incident, letters)
-    step, most = _rows(ax, len(rows) + len(lines))
-    for k, (name, value) in enumerate(rows[:most]):
-        y = 1.0 - (k + 0.5) * step
-        _write(ax, 0.0, y, plain(name, 24), fontsize=9, color=MUTED)
-        _write(ax, 1.0, y, plain(value, 24), fontsize=9, ha="right")
-    for k, line in enumerate(lines if len(rows) + len(lines) <= most else (), len(rows)):
-        _write(ax, 0.0, 1.0 - (k + 0.6) * step, plain(line, 80), fontsize=8, color=MUTED)
 
 
 def _table(ax: Axes, series: Mapping[str, object]) -> None:

@@ -24,8 +24,6 @@ from latencykit.plot.style import FEW, INK, MUTED, current_axes, series_styles, 
 from latencykit.units import format_value, percentile_name
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
 
@@ -119,8 +117,15 @@ def density(
         style |= {"marker": "None"}
         look: dict[str, Any] = {"linewidth": 1.6, "zorder": 3.0 + len(lines)} | style | line_kwargs
         look |= {"label": plain(label) or "_nolegend_"}
-        bar = (zero, base + scale * zeros[label])
-        lines[label] = _draw(ax, edges, base + scale * parts[label], base, bar, look)
+        x = np.append(edges, edges[-1])
+        y = np.concatenate((base + scale * parts[label], [base, base]))
+        ax.fill_between(x, base, y, color=look["color"], alpha=0.16, step="post", linewidth=0)
+        (lines[label],) = ax.plot(x, y, drawstyle="steps-post", solid_joinstyle="miter", **look)
+        if zeros[label] > 0:  # as a bar
+            ax.plot(
+                [zero, zero], [base, base + scale * zeros[label]], color=look["color"],
+                linewidth=5, solid_capstyle="butt", zorder=look["zorder"],
+            )  # fmt: skip
         top = max(filled[label].highest, ax.get_xlim()[0])
         above: dict[str, Any] = {"color": look["color"], "clip_on": False, "zorder": 31}
         mark: dict[str, Any] = {"marker": "|", "markersize": 11, "markeredgewidth": 2}
@@ -132,7 +137,30 @@ def density(
     else:
         ax.set_ylim(0, peak * (1.16 if len(series) == 1 else 1.3))
         ax.yaxis.set_major_formatter(share_text)
-        _name(ax, labels, filled, parts, edges, lines, named=legend)
+        # Each series is named at its peak; of a single one the modes are labelled; and the maxima.
+        middle = np.sqrt(edges[1:] * edges[:-1])
+        for label, part in parts.items():
+            own = filled[label]
+            for mode in own.modes if len(parts) == 1 else ():
+                place = int(np.searchsorted(edges, mode.value)) - 1
+                words = format_value(mode.value, own.unit, 2)
+                if len(own.modes) > 1:
+                    words += f"  {100 * mode.share:.2g} %"
+                at = (mode.value, float(part[max(place - 2, 0) : place + 3].max()))
+                labels.point(ax, words, at, [lines[label]], above=True, color=MUTED)
+            if len(parts) > 1 and legend:
+                peak_at = int(np.argmax(part))
+                at = (float(middle[peak_at]), float(part[peak_at]))
+                bold: Look = {"fontsize": 9.5, "fontweight": "bold"}
+                labels.point(ax, plain(shorten(label, 32)), at, [lines[label]], above=True, **bold)
+        maxima = {label: (part.highest, part.maximum_text) for label, part in filled.items()}
+        for words, members in named_tops(ax, maxima, across=True):
+            colour = INK
+            if len(members) == 1 and len(series) > 1:
+                colour = str(lines[members[0]].get_color())
+            at = (max(filled[members[-1]].highest, ax.get_xlim()[0]), 0.0)
+            named = [lines[label] for label in members]
+            labels.point(ax, words, at, named, above=True, color=colour)
     for percentile, limit in slo_pairs(slo):
         ax.axvline(limit, color=INK, linewidth=1.1, zorder=30, label="_slo")
         words, units = f"SLO {percentile_name(percentile)}", ("data", "axes fraction")
@@ -171,57 +199,3 @@ class _Filled:
         self.maximum_text = f"{'≥' if censored else 'max'} {format_value(self.highest, data.unit)}"
         if not censored and not model:
             self.maximum_text = f"max {statistic_text(data, 'max')}"
-
-
-def _draw(
-    ax: Axes,
-    edges: Floats,
-    part: Floats,
-    base: float,
-    bar: tuple[float, float],
-    look: dict[str, Any],
-) -> Line2D:
-    """Draw one series as steps above `base`, and its zeros as a bar (place, top)."""
-    x, y = np.append(edges, edges[-1]), np.concatenate((part, [base, base]))
-    ax.fill_between(x, base, y, color=look["color"], alpha=0.16, step="post", linewidth=0)
-    (line,) = ax.plot(x, y, drawstyle="steps-post", solid_joinstyle="miter", **look)
-    at, height = bar
-    if height > base:
-        thick: Look = {"linewidth": 5, "solid_capstyle": "butt", "zorder": look["zorder"]}
-        ax.plot([at, at], [base, height], color=look["color"], **thick)
-    return line
-
-
-def _name(
-    ax: Axes,
-    labels: LineLabels,
-    series: Mapping[str, _Filled],
-    parts: Mapping[str, Floats],
-    edges: Floats,
-    lines: Mapping[str, Line2D],
-    *,
-    named: bool,
-) -> None:
-    """Name each series at its peak, or label the modes of a single one; label the maxima."""
-    middle = np.sqrt(edges[1:] * edges[:-1])
-    for label, part in parts.items():
-        line, filled = [lines[label]], series[label]
-        if len(parts) == 1:
-            for mode in filled.modes:
-                place = int(np.searchsorted(edges, mode.value)) - 1
-                words = format_value(mode.value, filled.unit, 2)
-                if len(filled.modes) > 1:
-                    words += f"  {100 * mode.share:.2g} %"
-                at = (mode.value, float(part[max(place - 2, 0) : place + 3].max()))
-                labels.point(ax, words, at, line, above=True, color=MUTED)
-        elif named:
-            peak = int(np.argmax(part))
-            at = (float(middle[peak]), float(part[peak]))
-            look: Look = {"fontsize": 9.5, "fontweight": "bold"}
-            labels.point(ax, plain(shorten(label, 32)), at, line, above=True, **look)
-    maxima = {label: (filled.highest, filled.maximum_text) for label, filled in series.items()}
-    for words, members in named_tops(ax, maxima, across=True):
-        colour = lines[members[0]].get_color() if len(members) == 1 and len(series) > 1 else INK
-        at = (max(series[members[-1]].highest, ax.get_xlim()[0]), 0.0)
-        own = [lines[label] for label in members]
-        labels.point(ax, words, at, own, above=True, color=colour)

@@ -107,7 +107,22 @@ def diagnosis(
         spans = list(zip(*(column.tolist() for column in columns), strict=True))
         timeline(result.timed, ax=upper, stalls=spans, **quiet)
     lower = page.inset_axes(panels[-1])
-    _draw_curves(lower, result, quiet | line_kwargs)
+    options, raw, duration = quiet | line_kwargs, result.raw, result.duration
+    curves, dashed = {"raw": raw}, None
+    if result.corrected is not None:
+        curves["corrected"] = result.corrected
+        stalled = result.longest
+        if len(result.detected_stalls):
+            stalled = float(result.detected_stalls.duration.sum())
+        share = min(1.0, stalled / duration) if duration else 1.0
+        events = format_items(max(1, len(result.detected_stalls)), "stall")
+        dashed = {"corrected": (Doubt(100.0 - 100.0 * share, 100.0, events),)}
+    elif result.verdict == "omits":
+        options = {"color": RED} | options
+    percentiles(curves, ax=lower, dashed_from=dashed, **options)
+    known = not isinstance(raw, Summary) and raw.count and result.left is not None
+    if known and duration and raw.unit in NANOSECONDS and result.longest > 0:
+        _draw_lower_bound(lower, raw, result.longest, duration)
     label = plain(shorten(name or result.run.source or result.run.tool or "the measurement", 40))
     notes = [result.summary]
     if result.expected_interval:
@@ -121,25 +136,6 @@ def diagnosis(
 
 _HIGH_ENOUGH = 230.0
 """Points of height from which on two panels with their axes fit above each other."""
-
-
-def _draw_curves(ax: Axes, result: Diagnosis, options: dict[str, Any]) -> None:
-    """Draw raw and corrected curve, and the lower bound."""
-    raw, duration, stalls = result.raw, result.duration, result.detected_stalls
-    series, dashed = {"raw": raw}, None
-    if result.corrected is not None:
-        series["corrected"] = result.corrected
-        stalled = float(stalls.duration.sum()) if len(stalls) else result.longest
-        share = min(1.0, stalled / duration) if duration else 1.0
-        events = format_items(max(1, len(stalls)), "stall")
-        dashed = {"corrected": (Doubt(100.0 - 100.0 * share, 100.0, events),)}
-    elif result.verdict == "omits":
-        options = {"color": RED} | options
-    percentiles(series, ax=ax, dashed_from=dashed, **options)
-    if isinstance(raw, Summary) or not raw.count or result.left is None:
-        return
-    if duration and raw.unit in NANOSECONDS and result.longest > 0:
-        _draw_lower_bound(ax, raw, result.longest, duration)
 
 
 def _draw_lower_bound(ax: Axes, raw: Any, stall: float, duration: float) -> None:

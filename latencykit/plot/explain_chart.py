@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from latencykit.analysis.coincidence import Coincidence
-    from latencykit.plot.style import Look
 
 _FOOT = 0.52  # of the height: where the attributes end above events
 _MOST_BARS = 14
@@ -94,7 +93,17 @@ def explanation(
     page.set_axis_off()
     _, points = size_in_points(page)
     timed = result.coincidence is not None and len(result.coincidence.lanes) > 0
-    bars = _chosen(result, max(2, min(_MOST_BARS, int(points * (1 - _FOOT * timed) / _BAR))))
+    # Attributes and the rows of each that are drawn, as many as have space.
+    space = max(2, min(_MOST_BARS, int(points * (1 - _FOOT * timed) / _BAR)))
+    bars: list[tuple[str, list[Any]]] = []
+    for attribute, rows in result.attributes.groupby("attribute", sort=False):
+        weight = (rows["share_above"] - rows["share"]).abs() + rows["significant"]
+        strongest = rows.loc[weight.sort_values(ascending=False).index].head(_MOST_PER_ATTRIBUTE)
+        kept = list(strongest.itertuples())[:space]
+        if not kept:
+            break
+        bars.append((str(attribute), kept))
+        space -= len(kept)
     latency, others, suspects = result.latency, result.without, result.suspects
     foot = 0.0
     if timed:
@@ -106,7 +115,29 @@ def explanation(
     if bars and latency is not None:
         left = page.inset_axes((0.17, foot, 0.3, 1.0 - foot))
         right = page.inset_axes((0.58, foot, 0.42, 1.0 - foot))
-        _draw_bars(left, bars)
+        place, ticks, names = 0.0, [], []
+        for attribute, drawn in bars:
+            left.text(
+                0.0, place - 0.62, plain(shorten(attribute, 30)), fontsize=8.5, fontweight="bold",
+                color=INK, va="bottom",
+            )  # fmt: skip
+            for row in drawn:
+                strong = AMBER if row.significant else INK
+                left.barh(place - 0.19, row.share_above, 0.36, color=strong)
+                left.barh(place + 0.19, row.share, 0.36, color=BLUE, alpha=0.55)
+                ticks.append(place)
+                names.append(plain(shorten(str(row.value), 24)))
+                place += 1.0
+            place += 0.8
+        left.set_yticks(ticks, names, fontsize=8)
+        left.set_ylim(place - 0.8, -1.3)
+        most = max(max(row.share_above, row.share) for _, drawn in bars for row in drawn)
+        left.set_xlim(0, min(1.0, 1.08 * most))
+        left.xaxis.set_major_formatter(lambda value, _: f"{100 * value:.3g} %")
+        for side in ("top", "right", "left"):
+            left.spines[side].set_visible(False)
+        left.tick_params(axis="y", length=0)
+        left.set_xlabel("share of requests")
     else:
         right = page.inset_axes((0.0, foot, 1.0, 1.0 - foot))
     if latency is not None:
@@ -128,47 +159,6 @@ def explanation(
     heading = f"{label}: {words}" if label else words
     head(page, plain(heading, 120), slow, title, subtitle)
     return page
-
-
-def _chosen(result: Explanation, most: int) -> list[tuple[str, list[object]]]:
-    """Attributes and the rows of each that are drawn, as many as have space."""
-    chosen: list[tuple[str, list[Any]]] = []
-    number = 0
-    for attribute, rows in result.attributes.groupby("attribute", sort=False):
-        weight = (rows["share_above"] - rows["share"]).abs() + rows["significant"]
-        some = rows.loc[weight.sort_values(ascending=False).index].head(_MOST_PER_ATTRIBUTE)
-        kept = list(some.itertuples())[: most - number]
-        if not kept:
-            break
-        chosen.append((str(attribute), kept))
-        number += len(kept)
-    return chosen
-
-
-def _draw_bars(ax: Axes, bars: list[tuple[str, list[Any]]]) -> None:
-    place, ticks, names = 0.0, [], []
-    for attribute, rows in bars:
-        ax.text(
-            0.0, place - 0.62, plain(shorten(attribute, 30)), fontsize=8.5, fontweight="bold",
-            color=INK, va="bottom",
-        )  # fmt: skip
-        for row in rows:
-            strong = AMBER if row.significant else INK
-            ax.barh(place - 0.19, row.share_above, 0.36, color=strong)
-            ax.barh(place + 0.19, row.share, 0.36, color=BLUE, alpha=0.55)
-            ticks.append(place)
-            names.append(plain(shorten(str(row.value), 24)))
-            place += 1.0
-        place += 0.8
-    ax.set_yticks(ticks, names, fontsize=8)
-    ax.set_ylim(place - 0.8, -1.3)
-    most = max(max(row.share_above, row.share) for _, rows in bars for row in rows)
-    ax.set_xlim(0, min(1.0, 1.08 * most))
-    ax.xaxis.set_major_formatter(lambda value, _: f"{100 * value:.3g} %")
-    for side in ("top", "right", "left"):
-        ax.spines[side].set_visible(False)
-    ax.tick_params(axis="y", length=0)
-    ax.set_xlabel("share of requests")
 
 
 _LANE = 23.0  # points
@@ -239,7 +229,7 @@ def coincidence(
         if (result.stalls["suspect"] == name).any()
     ]
     significant = list(result.rows["source"][result.rows["significant"].astype(bool)])
-    lanes: list[tuple[str, object]] = []
+    lanes: list[tuple[str, Any]] = []
     for source in result.lanes:
         kinds = [name for name in significant if name.startswith(f"{source.name}: ")]
         for name in kinds:
@@ -271,8 +261,31 @@ def coincidence(
         shade, end = colour.get(suspect, GREY), max(until, begin + least)
         upper.axvspan(begin, end, color=shade, alpha=0.3, linewidth=0, zorder=0)
     if shown:
+        # One row per source, its name at the left within the row.
         lower = page.inset_axes((0.0, 0.0, 1.0, foot))
-        _draw_lanes(lower, shown, colour, (span, least), min(_LANE, foot * points / len(shown)))
+        size = min(8.0, 0.4 * min(_LANE, foot * points / len(shown)))
+        for k, (name, events) in enumerate(shown):
+            row, shade = len(shown) - 1 - k, colour.get(name, MUTED)
+            inside = events.between(0.0, span)
+            start, end = inside.start, np.maximum(inside.end, inside.start + least)
+            low, high = np.full(start.size, row + 0.14), np.full(start.size, row + 0.56)
+            corners = ((start, low), (start, high), (end, high), (end, low))
+            boxes = np.stack([np.stack(pair, 1) for pair in corners], 1)
+            lower.add_collection(
+                PolyCollection(list(boxes), facecolors=shade, edgecolors="none", linewidths=0),
+                autolim=False,
+            )
+            lower.annotate(
+                f"{plain(shorten(name, 60))}  {format_items(len(inside), 'event')}",
+                (0.0, row + 0.6), (2, 0), ("axes fraction", "data"), "offset points",
+                va="bottom", fontsize=size, color=shade if name in colour else INK,
+            )  # fmt: skip
+            lower.axhline(row, color=GREY, linewidth=0.4, alpha=0.5)
+        lower.set_ylim(0, len(shown) + 0.1)
+        tidy(lower, "time from the start")
+        lower.grid(visible=False, axis="y")
+        lower.set_yticks([])
+        lower.spines["left"].set_visible(False)
         lower.set_xlabel(upper.get_xlabel())
         upper.set_xlabel("")
         time_axis(lower, *limits)
@@ -291,38 +304,3 @@ def coincidence(
     others = [plain(text, 160) for text in sentences[1:2]]
     head(page, finding, " · ".join([*others, *notes]), title, subtitle)
     return page
-
-
-def _draw_lanes(
-    ax: Axes, lanes: list[tuple[str, Any]], colour: dict[str, str], times: tuple[float, float],
-    height: float,
-) -> None:  # fmt: skip
-    """One row per source, its name at the left within the row; `times` are span and least width."""
-    span, least = times
-    for k, (name, source) in enumerate(lanes):
-        row, shade = len(lanes) - 1 - k, colour.get(name, MUTED)
-        inside = source.between(0.0, span)
-        start, end = inside.start, np.maximum(inside.end, inside.start + least)
-        low, high = np.full(start.size, row + 0.14), np.full(start.size, row + 0.56)
-        corners = np.stack(
-            [np.stack(pair, 1) for pair in ((start, low), (start, high), (end, high), (end, low))],
-            1,
-        )
-        ax.add_collection(
-            PolyCollection(list(corners), facecolors=shade, edgecolors="none", linewidths=0),
-            autolim=False,
-        )
-        number = format_items(len(inside), "event")
-        look: Look = {
-            "fontsize": min(8.0, 0.4 * height),
-            "color": shade if name in colour else INK,
-        }
-        label = f"{plain(shorten(name, 60))}  {number}"
-        at = ("axes fraction", "data")
-        ax.annotate(label, (0.0, row + 0.6), (2, 0), at, "offset points", va="bottom", **look)
-        ax.axhline(row, color=GREY, linewidth=0.4, alpha=0.5)
-    ax.set_ylim(0, len(lanes) + 0.1)
-    tidy(ax, "time from the start")
-    ax.grid(visible=False, axis="y")
-    ax.set_yticks([])
-    ax.spines["left"].set_visible(False)

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from matplotlib.axes import Axes
-    from matplotlib.lines import Line2D
 
     from latencykit.analysis.fan_out import FanOut
     from latencykit.plot.curves import Curve
@@ -102,8 +101,18 @@ def fan_out(
             look: Look = {"color": colour, "linewidth": 0.9, "alpha": 0.55}
             look |= {"label": "_bound", "zorder": 2.4}
             ax.plot(at, np.maximum(value, zero), drawstyle="steps-pre", **look)
-    if legend:
-        _name(ax, names, curves, lines)
+    if legend:  # few curves are named beside them
+        labels = LineLabels()
+        if len(names) > FEW:
+            outside_legend(ax, [own[0] for own in lines[::-1]], names[::-1])
+        else:
+            for k, (name, own) in enumerate(zip(names, lines, strict=True)):
+                labels.add(ax, name, own, at=0.15 + 0.1 * k, spread=0.7)
+        top, last = max(curve.top for curve in curves), curves[-1]
+        words = end_words(last) if last.bound is None else f"≥ {format_value(top, last.unit)}"
+        handles = [line for own in lines for line in own]
+        labels.point(ax, words, (100.0, top), handles, color=INK, fontsize=9)
+        ax.add_artist(labels)
     tidy(ax, "percentile of users")
     weak = any(curve.limit < 99.9999 for curve in curves)
     notes = [
@@ -133,20 +142,3 @@ def _curve(result: FanOut) -> Curve:
     limit = float(grid[last - 1]) if last else 0.0
     bound = result.censored_at
     return replace(curve, limit=limit, bound=bound if np.isfinite(bound) else None)
-
-
-def _name(
-    ax: Axes, names: Sequence[str], curves: Sequence[Curve], lines: Sequence[list[Line2D]]
-) -> None:
-    """Name few curves beside them and many in a legend; label the highest end."""
-    labels = LineLabels()
-    if len(names) > FEW:
-        outside_legend(ax, [own[0] for own in lines[::-1]], names[::-1])
-    else:
-        for k, (name, own) in enumerate(zip(names, lines, strict=True)):
-            labels.add(ax, name, own, at=0.15 + 0.1 * k, spread=0.7)
-    top, last = max(curve.top for curve in curves), curves[-1]
-    words = end_words(last) if last.bound is None else f"≥ {format_value(top, last.unit)}"
-    handles = [line for own in lines for line in own]
-    labels.point(ax, words, (100.0, top), handles, color=INK, fontsize=9)
-    ax.add_artist(labels)

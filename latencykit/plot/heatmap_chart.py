@@ -109,28 +109,24 @@ def grid(log: HistogramLog, columns: int = _COLUMNS) -> Grid:
             "nothing was counted, so there is nothing to draw; was the range too narrow?"
         )
     times = np.asarray(begin + width * np.arange(number + 1), np.float64)
-    return _cropped(times, counts, np.where(np.isfinite(top), top, np.nan), column, beyond)
-
-
-def _cropped(times: Floats, counts: Floats, top: Floats, column: Ints, beyond: bool) -> Grid:
-    """Keep only the rows with values, fewer and taller ones where counts are small, and zeros."""
+    # Only the rows with values, fewer and taller ones where counts are small, and zeros.
     used = np.flatnonzero(counts.any(axis=1))
     zeros = bool(used[0] == 0)
     positive = used[used > 0] if (used > 0).any() else np.array([1 - _LOWEST * _A_DECADE])
-    typical = float(np.median(counts.sum(0)[np.unique(column)]))
-    joint = 4 if typical < 1000 else 2 if typical < 10_000 else 1
-    first = (int(positive[0]) - 1) // joint * joint + 1
-    size = -(-(int(positive[-1]) + 1 - first) // joint)
-    end = first + size * joint
-    body = np.pad(counts[first:end], ((0, max(0, end - len(counts))), (0, 0)))
+    usual = float(np.median(counts.sum(0)[np.unique(column)]))
+    joint = 4 if usual < 1000 else 2 if usual < 10_000 else 1
+    low_row = (int(positive[0]) - 1) // joint * joint + 1
+    size = -(-(int(positive[-1]) + 1 - low_row) // joint)
+    high_row = low_row + size * joint
+    body = np.pad(counts[low_row:high_row], ((0, max(0, high_row - len(counts))), (0, 0)))
     shown = body.reshape(size, joint, -1).sum(1)
-    values = 10.0 ** (_LOWEST + (first - 1 + joint * np.arange(size + 1)) / _A_DECADE)
+    values = 10.0 ** (_LOWEST + (low_row - 1 + joint * np.arange(size + 1)) / _A_DECADE)
     if zeros:
         gap = max(2.0, size * joint / 16) / _A_DECADE
         values = np.concatenate((values[0] / 10.0 ** (np.array([2.0, 1.0]) * gap), values))
-        shown = np.concatenate((counts[:1], np.zeros((1, shown.shape[1])), shown))
-    shown[:, np.setdiff1d(np.arange(times.size - 1), column)] = np.nan
-    return Grid(times, values, shown, top, zeros, beyond)
+        shown = np.concatenate((counts[:1], np.zeros((1, number)), shown))
+    shown[:, np.setdiff1d(np.arange(number), column)] = np.nan
+    return Grid(times, values, shown, np.where(np.isfinite(top), top, np.nan), zeros, beyond)
 
 
 def _rows_of(buckets: Buckets, highest: int) -> Ints:
@@ -217,7 +213,17 @@ def heatmap(
     cells = grid(log)
     total = np.nansum(cells.counts, axis=0)
     shown = np.divide(cells.counts, total, out=np.zeros_like(cells.counts), where=total > 0)
-    _scale(ax, cells, log.unit, unit)
+    first, last = float(cells.values[2 if cells.zeros else 0]), float(cells.values[-1])
+    value_axis(ax, first, last, log.unit, fixed=unit)
+    ax.set_ylim(bottom=float(cells.values[0]))
+    if cells.zeros:  # below the logarithmic scale, labelled 0
+        middle = float(np.sqrt(cells.values[0] * cells.values[1]))
+        locator, formatter = ax.yaxis.get_major_locator(), ax.yaxis.get_major_formatter()
+        locator.zero, locator.floor = middle, first  # type: ignore[attr-defined]
+        ax.yaxis.set_major_formatter(
+            lambda x, pos: "0" if x <= middle * 1.0001 else formatter(x, int(pos))
+        )
+    time_axis(ax, float(cells.times[0]), float(cells.times[-1]))
     known = shown[np.isfinite(shown) & (shown > 0)]
     low, high = (float(known.min()), float(known.max())) if known.size else (0.1, 1.0)
     norm = LogNorm(max(low, high * 1e-6), max(high, low * 1.01), clip=True)
@@ -231,7 +237,17 @@ def heatmap(
     edges = np.flatnonzero(np.diff(np.concatenate(([False], gap, [False])).astype(np.int8)))
     for start, end in cells.times[edges.reshape(-1, 2)].tolist():
         ax.axvspan(start, end, color=GAP, linewidth=0, zorder=0.5)
-    _draw_maximum(ax, cells, log.unit)
+    # The maximum of each column as a thin line, and a label at the highest of all.
+    heights = np.where(np.isfinite(cells.top), np.maximum(cells.top, cells.values[0]), np.nan)
+    x, y = np.repeat(cells.times, 2)[1:-1], np.repeat(heights, 2)
+    (line,) = ax.plot(x, y, color=INK, linewidth=0.9, zorder=3, label="max")
+    top = float(np.nanmax(cells.top))
+    at = float(x[np.flatnonzero(y == max(top, cells.values[0]))[:2]].mean())
+    cell = np.searchsorted(cells.values, top).clip(0, cells.values.size - 1)
+    words = f"max {'≥ ' * cells.beyond}{format_value(top, log.unit)}"
+    labels, edge = LineLabels(), float(cells.values[cell])  # the upper one of its cell
+    labels.point(ax, words, (at, edge), [line], above=True)
+    ax.add_artist(labels)
     colour_bar(ax, image, "share of the interval's requests", share_text)
     slo_line(ax, slo, log.unit)
     tidy(ax, f"time from the start{clock(log.start)}")
@@ -261,35 +277,3 @@ def _total(data: Drawable) -> tuple[str, HistogramLog]:
     if len(begins) in (0, len(logs)) and at_once:
         return name, merge_logs(logs)
     return f"{name}, each from its start", merge_logs(logs, "relative")
-
-
-def _scale(ax: Axes, cells: Grid, stored: str, unit: str | None) -> None:
-    """Scale both axes to the cells; zeros are below the logarithmic scale, labelled 0."""
-    first = 2 if cells.zeros else 0
-    low, high = float(cells.values[first]), float(cells.values[-1])
-    value_axis(ax, low, high, stored, fixed=unit)
-    ax.set_ylim(bottom=float(cells.values[0]))
-    if cells.zeros:
-        middle = float(np.sqrt(cells.values[0] * cells.values[1]))
-        locator, formatter = ax.yaxis.get_major_locator(), ax.yaxis.get_major_formatter()
-        locator.zero, locator.floor = middle, low  # type: ignore[attr-defined]
-        ax.yaxis.set_major_formatter(
-            lambda x, pos: "0" if x <= middle * 1.0001 else formatter(x, int(pos))
-        )
-    time_axis(ax, float(cells.times[0]), float(cells.times[-1]))
-
-
-def _draw_maximum(ax: Axes, cells: Grid, unit: str) -> None:
-    """Draw the maximum of each column as a thin line, and label the highest of all."""
-    known = np.isfinite(cells.top)
-    x = np.repeat(cells.times, 2)[1:-1]
-    y = np.repeat(np.where(known, np.maximum(cells.top, cells.values[0]), np.nan), 2)
-    (line,) = ax.plot(x, y, color=INK, linewidth=0.9, zorder=3, label="max")
-    top = float(np.nanmax(cells.top))
-    at = float(x[np.flatnonzero(y == max(top, cells.values[0]))[:2]].mean())
-    labels = LineLabels()
-    cell = np.searchsorted(cells.values, top).clip(0, cells.values.size - 1)
-    edge = float(cells.values[cell])  # the upper one of its cell
-    words = f"max {'≥ ' * cells.beyond}{format_value(top, unit)}"
-    labels.point(ax, words, (at, edge), [line], above=True)
-    ax.add_artist(labels)

@@ -87,7 +87,10 @@ def history(
     ends.attach(ax)
     _run_ticks(ax, runs)
     tidy(ax, "run")
-    head(ax, _finding(data), _conditions(data, len(runs)), title, subtitle)
+    named = plain(", ".join(filter(None, machines)))
+    band = "shaded: where 95 of 100 unchanged runs lie"
+    conditions = " · ".join(filter(None, (f"{len(runs):,} runs", named, band)))
+    head(ax, _finding(data), conditions, title, subtitle)
     return ax
 
 
@@ -123,12 +126,6 @@ def _finding(data: Sequence[Trend]) -> str:
     word = "rose" if step > 0 else "fell"
     levels = " to ".join(format_value(value, trend.unit) for value in (change.before, change.after))
     return f"{name} {word} by {abs(step):.0%}, from {levels}, at {trend.runs[change.last].label}"
-
-
-def _conditions(data: Sequence[Trend], runs: int) -> str:
-    machines = dict.fromkeys(_machine(trend) for trend in data if _machine(trend))
-    band = "shaded: where 95 of 100 unchanged runs lie"
-    return " · ".join([f"{runs:,} runs", *([plain(", ".join(machines))] if machines else []), band])
 
 
 def history_heatmap(

@@ -128,28 +128,66 @@ def load_curve(
         colour = INK if boldest and len(lines) > 1 else COLOURS[k % len(COLOURS)]
         look: Look = {"color": colour, "linewidth": 2.2 if boldest else 1.4}
         _draw_line(ax, curve, p, lines[p], labels, confidence, look, line_kwargs)
-    ends = np.array([_interval(row, max(lines), confidence) for row in curve.rows])
+    # The tail's intervals, up to the maximum where they have no upper end.
+    ends = np.full((len(curve.rows), 2), np.nan)
+    for k, row in enumerate(curve.rows):
+        if not isinstance(row.data, Summary):
+            (known,) = row.percentile_rows([max(lines)], confidence)
+            high = known.high if math.isfinite(known.high) else max(row.data.max, known.value)
+            bounded = math.isfinite(known.low)
+            ends[k] = (known.low, high) if bounded else (known.bucket_low, known.bucket_high)
     ax.vlines(rates, *ends.T, color=INK, alpha=0.35, linewidth=4, zorder=2)
-    _draw_slo(ax, curve, pairs, labels, stored)
-    _draw_throughput(ax, curve)
+    limits = EndLabels()
+    for p, limit in pairs:
+        ax.axhline(limit, color=INK, linewidth=1.1, label="_slo", zorder=2.5)
+        words = f"SLO {percentile_name(p)} {format_value(limit, stored)}"
+        limits.add(ax, words, limit, fontsize=9, color=INK)
+    limits.attach(ax)
+    found = curve.capacity
+    if found is not None and not math.isnan(found.rate):
+        rate, words = found.rate, f"{_rounded(found.rate)}/s"
+        if math.isfinite(found.high):
+            ax.axvspan(found.low, found.high, color=BLUE, alpha=0.08, linewidth=0, zorder=0)
+        else:  # loads above it were not surely met, whatever the estimate
+            rate, words = found.low, f"≥ {_rounded(found.low)}/s"
+        if math.isfinite(found.high) or found.low:
+            line = ax.axvline(rate, color=BLUE, label="_capacity", linewidth=1.4, zorder=2.5)
+            bold: Look = {"fontsize": 9.5, "color": BLUE, "fontweight": "bold"}
+            labels.point(ax, words, (rate, ax.get_ylim()[1]), [line], **bold)
+    measured = [row for row in curve.rows if not math.isnan(row.achieved)]
+    if measured:  # bars at the foot; amber where less than was offered
+        top = max(max(row.achieved, row.offered if row.saturated else 0.0) for row in measured)
+        strip = foot_strip(ax, _STRIP, top, top * 1.05, f"{_rate(top)}/s")
+        left, right = ax.get_xlim()
+        width = 0.022 * (right - left)
+        strip.bar(
+            [row.rate for row in measured], [row.achieved for row in measured], width, alpha=0.7,
+            label="achieved", color=[AMBER if row.saturated else GREY for row in measured],
+        )  # fmt: skip
+        for row in measured:
+            if row.saturated:
+                sides = [row.rate - width / 2, row.rate + width / 2]
+                strip.plot(sides, [row.offered] * 2, color=INK, linewidth=1.2)
     ax.add_artist(labels)
     tidy(ax, "load, requests per second")
     hollow = not all(_supported(row, p, confidence) for row in curve.rows for p in lines)
-    head(ax, _finding(curve), _conditions(curve, hollow=hollow), title, subtitle)
+    runs, bars = [row.data.run for row in curve.rows], "bars: throughput achieved"
+    if any(row.saturated for row in curve.rows):
+        bars += ", amber where it fell short of what was offered"
+    assumed = dict.fromkeys(run.unit for run in runs if run.unit_note is not None)
+    parts = [
+        f"SLO {curve.slo}; limited by {curve.limited_by}" if curve.slo is not None else "",
+        curve.capacity.reason if curve.capacity is not None else "",
+        bars,
+        "hollow: the sample is too small" if hollow else "",
+        *(f"values assumed to be {one}" for one in assumed),
+    ]
+    head(ax, _finding(curve), " · ".join(filter(None, parts)), title, subtitle)
     return ax
 
 
 def _supported(row: LoadRow, p: float, confidence: float) -> bool:
     return isinstance(row.data, Summary) or row.percentile_rows([p], confidence)[0].supported
-
-
-def _interval(row: LoadRow, p: float, confidence: float) -> tuple[float, float]:
-    """Return the interval of a percentile, up to the maximum where it has no upper end."""
-    if isinstance(row.data, Summary):
-        return math.nan, math.nan
-    (known,) = row.percentile_rows([p], confidence)
-    high = known.high if math.isfinite(known.high) else max(row.data.max, known.value)
-    return (known.low, high) if math.isfinite(known.low) else (known.bucket_low, known.bucket_high)
 
 
 def _draw_line(
@@ -194,49 +232,6 @@ def _draw_line(
     labels.add(ax, percentile_name(p), line, at=0.3, spread=0.7)
 
 
-def _draw_slo(
-    ax: Axes, curve: LoadCurve, pairs: Sequence[tuple[float, float]], labels: LineLabels, unit: str
-) -> None:
-    """Draw the SLO's limits across, and the capacity with its bracket."""
-    ends = EndLabels()
-    for p, limit in pairs:
-        ax.axhline(limit, color=INK, linewidth=1.1, label="_slo", zorder=2.5)
-        words = f"SLO {percentile_name(p)} {format_value(limit, unit)}"
-        ends.add(ax, words, limit, fontsize=9, color=INK)
-    ends.attach(ax)
-    capacity = curve.capacity
-    if capacity is None or math.isnan(capacity.rate):
-        return
-    rate, words = capacity.rate, f"{_rounded(capacity.rate)}/s"
-    if math.isfinite(capacity.high):
-        ax.axvspan(capacity.low, capacity.high, color=BLUE, alpha=0.08, linewidth=0, zorder=0)
-    elif capacity.low:  # loads above it were not surely met, whatever the estimate
-        rate, words = capacity.low, f"≥ {_rounded(capacity.low)}/s"
-    else:
-        return
-    line = ax.axvline(rate, color=BLUE, label="_capacity", linewidth=1.4, zorder=2.5)
-    look: Look = {"fontsize": 9.5, "color": BLUE, "fontweight": "bold"}
-    labels.point(ax, words, (rate, ax.get_ylim()[1]), [line], **look)
-
-
-def _draw_throughput(ax: Axes, curve: LoadCurve) -> None:
-    """Draw the throughput of each run as bars at the foot; amber where less than was offered."""
-    rows = [row for row in curve.rows if not math.isnan(row.achieved)]
-    if not rows:
-        return
-    top = max(max(row.achieved, row.offered if row.saturated else 0.0) for row in rows)
-    strip = foot_strip(ax, _STRIP, top, top * 1.05, f"{_rate(top)}/s")
-    left, right = ax.get_xlim()
-    width = 0.022 * (right - left)
-    bars: dict[str, Any] = {"color": [AMBER if row.saturated else GREY for row in rows]}
-    heights = [row.achieved for row in rows]
-    strip.bar([row.rate for row in rows], heights, width, alpha=0.7, label="achieved", **bars)
-    for row in rows:
-        if row.saturated:
-            ends = [row.rate - width / 2, row.rate + width / 2]
-            strip.plot(ends, [row.offered] * 2, color=INK, linewidth=1.2)
-
-
 def _rounded(rate: float) -> str:
     """Return three digits, rounded down, and no exponent."""
     step = 10.0 ** (math.floor(math.log10(rate)) - 2) if rate > 0 else 1.0
@@ -262,21 +257,6 @@ def _finding(curve: LoadCurve) -> str:
         return f"The SLO is met up to {_rate(capacity.low)} requests/s{highest}"
     bracket = f"between {_rate(capacity.low)} (met) and {_rate(capacity.high)} (not)"
     return f"About {_rounded(capacity.rate)} requests/s within the SLO: {bracket}"
-
-
-def _conditions(curve: LoadCurve, *, hollow: bool) -> str:
-    lost = any(row.saturated for row in curve.rows)
-    runs = [row.data.run for row in curve.rows]
-    assumed = dict.fromkeys(run.unit for run in runs if run.unit_note is not None)
-    parts = [
-        f"SLO {curve.slo}; limited by {curve.limited_by}" if curve.slo is not None else "",
-        curve.capacity.reason if curve.capacity is not None else "",
-        "bars: throughput achieved"
-        + (", amber where it fell short of what was offered" if lost else ""),
-        "hollow: the sample is too small" if hollow else "",
-        *(f"values assumed to be {unit}" for unit in assumed),
-    ]
-    return " · ".join(filter(None, parts))
 
 
 _VERDICTS = {"met": BLUE, "missed": AMBER, "unknown": GREY}

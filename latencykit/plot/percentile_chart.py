@@ -166,7 +166,19 @@ def percentiles(
     styles, labels, lines = series_styles(shown), LineLabels(), {}
     as_runs = runs and len(curves) > 1
     if as_runs:
-        lines[""] = _draw_runs(ax, curves, places, zero, line_kwargs)
+        # Thin lines, the range that they span, and their median.
+        for label, curve in curves.items():
+            thin = {"color": GREY, "linewidth": 0.7, "label": f"_{plain(label)}"}
+            draw_curve(ax, curve, thin, zero, crowded=True)
+        grid = grid_of(100.0, places, 500)
+        spread = np.maximum(np.array([curve.at(grid) for curve in curves.values()]), zero)
+        fill: Look = {"step": "pre", "color": GREY, "alpha": 0.22, "linewidth": 0, "zorder": 1}
+        ax.fill_between(grid, spread.min(0), spread.max(0), **fill)
+        # The lower middle run where their number is even would flatter; the upper one does not.
+        middle = np.sort(spread, axis=0)[len(curves) // 2]
+        bold: dict[str, Any] = {"color": INK, "linewidth": 1.8, "zorder": 4}
+        bold |= {"label": f"median of {len(curves)} runs"} | line_kwargs
+        lines[""] = ax.plot(grid, middle, drawstyle="steps-pre", **bold)
     for label, curve in curves.items() if not as_runs else ():
         look: dict[str, Any] = {"linewidth": 1.8 if len(curves) <= FEW else 1.5}
         look |= {"label": plain(label) or "_nolegend_"} | styles[label] | line_kwargs
@@ -227,27 +239,6 @@ def percentiles(
 def _known_values(summary: Summary) -> Floats:
     stats = (summary.stats[name] for name in ("mean", "max") if name in summary.stats)
     return np.array([*summary.reported_percentiles.values(), *stats])
-
-
-def _draw_runs(
-    ax: Axes, curves: Mapping[str, Curve], nines: float, zero: float, line_kwargs: dict[str, object]
-) -> list[Line2D]:
-    """Draw thin lines, the range that they span, and their median, whose lines are returned."""
-    for label, curve in curves.items():
-        thin = {"color": GREY, "linewidth": 0.7, "label": f"_{plain(label)}"}
-        draw_curve(ax, curve, thin, zero, crowded=True)
-    grid = grid_of(100.0, nines, 500)
-    values = np.maximum(np.array([curve.at(grid) for curve in curves.values()]), zero)
-    fill: Look = {"step": "pre", "color": GREY, "alpha": 0.22, "linewidth": 0, "zorder": 1}
-    ax.fill_between(grid, values.min(0), values.max(0), **fill)
-    look: dict[str, Any] = {
-        "color": INK,
-        "linewidth": 1.8,
-        "label": f"median of {len(curves)} runs",
-    }
-    # The lower middle run where their number is even would flatter; the upper one does not.
-    middle = np.sort(values, axis=0)[len(curves) // 2]
-    return ax.plot(grid, middle, drawstyle="steps-pre", **look | {"zorder": 4} | line_kwargs)
 
 
 def _grey_unsupported(ax: Axes, curves: Mapping[str, Curve]) -> str:

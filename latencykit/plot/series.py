@@ -271,23 +271,6 @@ def series_title(label: str, run: object, count: int | None) -> str:
     return " · ".join(filter(None, (plain(shorten(label, 60)), measured(run, count))))
 
 
-def requests_together(series: Sequence[Any]) -> int:
-    """Return how many requests the series have: of each source those of its total, or of its parts.
-
-    The parts that are shown may be some of those that a total has.
-    """
-    of_source: dict[str | None, list[Any]] = {}
-    for data in series:
-        of_source.setdefault(data.run.source, []).append(data)
-    count = 0
-    for members in of_source.values():
-        totals = [requests_of(data) or 0 for data in members if data.run.aggregate]
-        parts = [requests_of(data) or 0 for data in members if not data.run.aggregate]
-        total = totals[0] if len(totals) == 1 else 0
-        count += max(total, sum(parts or totals))
-    return count
-
-
 def chart_title(series: Mapping[str, Any], kind: str = "") -> str:
     """Return the title of a chart where no finding is known.
 
@@ -298,7 +281,16 @@ def chart_title(series: Mapping[str, Any], kind: str = "") -> str:
         ((label, data),) = series.items()
         return series_title(label, data.run, requests_of(data))
     parts = [data for data in series.values() if not data.run.aggregate] or [*series.values()]
-    count = requests_together([*series.values()])
+    # Of each source the requests of its total, or of its parts, whichever has more: the parts that
+    # are shown may be some of those that a total has.
+    of_source: dict[str | None, list[Any]] = {}
+    for data in series.values():
+        of_source.setdefault(data.run.source, []).append(data)
+    count = 0
+    for members in of_source.values():
+        whole_runs = [requests_of(data) or 0 for data in members if data.run.aggregate]
+        others = [requests_of(data) or 0 for data in members if not data.run.aggregate]
+        count += max(whole_runs[0] if len(whole_runs) == 1 else 0, sum(others or whole_runs))
     total = f"{format_count(count)} requests" if count else ""
     if {"raw", "honest"} <= {role_of(label, data) for label, data in series.items()}:
         total = ""

@@ -92,7 +92,7 @@ class Intervals:
     @property
     def gap(self) -> NDArray[np.bool_]:
         """True after each interval but the last where time is missing, shape (intervals − 1,)."""
-        return np.asarray(self.start[1:] - self.end[:-1] > _SLACK * self.typical + 2e-3)
+        return np.asarray(self.start[1:] > self.end[:-1])
 
     @property
     def typical(self) -> float:
@@ -159,11 +159,6 @@ def as_log(label: str, data: object) -> HistogramLog:
     return log
 
 
-def _until(data: object) -> float:
-    """When a measurement ended, as far as its clock tells."""
-    return data.elapsed if isinstance(data, Samples) and not stamp_step(data) else np.inf
-
-
 def intervals_of(
     log: HistogramLog, percentiles: Sequence[float], until: float = np.inf
 ) -> Intervals:
@@ -217,15 +212,11 @@ def envelope(intervals: Intervals, value: Floats, columns: int) -> Envelope:
 
     Columns are of equal width in time. With no more intervals than columns, each has its own.
     """
-    if intervals.start.size > columns:
-        return _merged(intervals.start, intervals.end, value, columns)
-    return Envelope(intervals.start, intervals.end, value, value, 1, intervals.gap)
-
-
-def _merged(interval_start: Floats, interval_end: Floats, value: Floats, columns: int) -> Envelope:
-    begin = interval_start[0]
-    width = (interval_end.max() - begin) / columns
-    column = ((interval_start - begin) / width + 1e-9).astype(np.int64)
+    if intervals.start.size <= columns:
+        return Envelope(intervals.start, intervals.end, value, value, 1, intervals.gap)
+    begin = intervals.start[0]
+    width = (intervals.end.max() - begin) / columns
+    column = ((intervals.start - begin) / width + 1e-9).astype(np.int64)
     column = np.minimum(column, columns - 1)
     first = np.flatnonzero(np.diff(column, prepend=-1))
     filled = column[first]
@@ -403,9 +394,13 @@ def timeline(
     logs = {label: as_log(label, part) for label, part in series.items()}
     single, many = len(logs) == 1, len(logs) > FEW
     chosen = sorted(percentiles, reverse=True)[: None if single else 1]
-    timed = {
-        label: intervals_of(part, chosen, _until(series[label])) for label, part in logs.items()
-    }
+    timed: dict[str, Intervals] = {}
+    for label, part in logs.items():
+        data_of = series[label]
+        until = np.inf  # when the measurement ended, as far as its clock tells
+        if isinstance(data_of, Samples) and not stamp_step(data_of):
+            until = data_of.elapsed
+        timed[label] = intervals_of(part, chosen, until)
     first = next(iter(timed.values()))
     columns = int(max(160, ax.get_window_extent().width / ax.figure.dpi * 100 / 1.4))
     blocks = spans_of(stalls)
@@ -421,8 +416,25 @@ def timeline(
         slo_line(ax, slo, first.unit)
     lines, merged = _lines(ax, timed, styles, columns, zero, places, line_kwargs)
     draw_stalls(ax, blocks)
-    if rate:
-        _draw_rate(ax, series, timed, styles, columns)
+    if rate:  # requests per second along the foot, the failed ones in amber
+        rates = {label: envelope(part, part.rate, columns) for label, part in timed.items()}
+        top = max(float(np.nanmax(shown.high, initial=0.0)) for shown in rates.values())
+        text = f"{top:,.0f}/s" if top >= 10 else f"{top:.2g}/s"
+        strip = foot_strip(ax, STRIP, top, top * 1.02 or 1.0, text)
+        for label, shown in rates.items():
+            colour = GREY if single else styles[label]["color"]
+            x, y = shown.line(shown.high)
+            strip.plot(x, y, color=colour, linewidth=0.9, label="rate")
+            if single:
+                low = shown.line(shown.low)[1]
+                strip.fill_between(x, 0, low, color=colour, alpha=0.30, linewidth=0)
+                strip.fill_between(x, low, y, color=colour, alpha=0.15, linewidth=0)
+            failed = failures(series[label], timed[label])
+            if failed is not None:
+                worst = envelope(timed[label], failed, columns)
+                look: Look = {"color": AMBER, "alpha": 0.75, "linewidth": 0, "label": "failed"}
+                x, y = worst.line(worst.high)
+                strip.fill_between(x, 0, y, **look)
     begin = min(float(part.start.min(initial=0.0)) for part in timed.values())
     end = max(float(part.end.max(initial=0.0)) for part in timed.values())
     begin = 0.0 if begin < 0.1 * max(end, 1e-9) else begin
@@ -552,8 +564,15 @@ def _lines(
             wide = np.isfinite(value) & ~is_resolved(intervals.lows[percentile], value)
             if wide.any():
                 low, top = np.where(wide, low, np.nan), np.where(wide, high, np.nan)
-                low, top = places[label](low), places[label](top)
-                _fill_wide(ax, intervals, low, top, columns, look["color"])
+                # Between the edges of wide buckets the value is unknown.
+                lower = envelope(intervals, places[label](low), columns)
+                upper = envelope(intervals, places[label](top), columns)
+                (x, most), least = upper.line(upper.high), lower.line(lower.low)[1]
+                fill: Look = {"color": look["color"], "alpha": 0.2, "linewidth": 0, "zorder": 2}
+                ax.fill_between(x, least, most, **fill)
+                edges: Look = {"color": look["color"], "alpha": 0.7, "linewidth": 0.7}
+                for edge in (least, most):
+                    ax.plot(x, edge, zorder=2.2, label="_edge", **edges)
             high = places[label](np.where(wide, np.nan, high))
             shown = envelope(intervals, high, columns)
             x, y = shown.line(shown.high)
@@ -565,45 +584,6 @@ def _lines(
                 )
             (lines[label][percentile],) = ax.plot(x, y, **marked(look, y) | line_kwargs)
     return lines, merged
-
-
-def _fill_wide(
-    ax: Axes, intervals: Intervals, low: Floats, high: Floats, columns: int, colour: str
-) -> None:
-    """Fill between the edges of wide buckets, within which the value is unknown."""
-    lower, upper = envelope(intervals, low, columns), envelope(intervals, high, columns)
-    (x, top), (_, bottom) = upper.line(upper.high), lower.line(lower.low)
-    ax.fill_between(x, bottom, top, color=colour, alpha=0.2, linewidth=0, zorder=2)
-    for edge in (bottom, top):
-        ax.plot(x, edge, zorder=2.2, label="_edge", color=colour, linewidth=0.7, alpha=0.7)
-
-
-def _draw_rate(
-    ax: Axes,
-    series: Mapping[str, object],
-    timed: Mapping[str, Intervals],
-    styles: Mapping[str, Look],
-    columns: int,
-) -> None:
-    """Draw requests per second of each interval along the foot, the failed ones in amber."""
-    rates = {label: envelope(part, part.rate, columns) for label, part in timed.items()}
-    top = max(float(np.nanmax(shown.high, initial=0.0)) for shown in rates.values())
-    text = f"{top:,.0f}/s" if top >= 10 else f"{top:.2g}/s"
-    strip = foot_strip(ax, STRIP, top, top * 1.02 or 1.0, text)
-    for label, shown in rates.items():
-        colour = GREY if len(rates) == 1 else styles[label]["color"]
-        x, y = shown.line(shown.high)
-        strip.plot(x, y, color=colour, linewidth=0.9, label="rate")
-        if len(rates) == 1:
-            low = shown.line(shown.low)[1]
-            strip.fill_between(x, 0, low, color=colour, alpha=0.30, linewidth=0)
-            strip.fill_between(x, low, y, color=colour, alpha=0.15, linewidth=0)
-        failed = failures(series[label], timed[label])
-        if failed is not None:
-            worst = envelope(timed[label], failed, columns)
-            look: Look = {"color": AMBER, "alpha": 0.75, "linewidth": 0, "label": "failed"}
-            x, y = worst.line(worst.high)
-            strip.fill_between(x, 0, y, **look)
 
 
 def _name(

@@ -11,8 +11,6 @@ from latencykit.errors import InvalidArgumentError
 from latencykit.record.recorder import Recorder
 
 if TYPE_CHECKING:
-    from types import CodeType
-
     from latencykit.core.samples import Samples
 
 _BUDGET_NS = 1_000_000_000
@@ -40,26 +38,6 @@ class _Parser(argparse.ArgumentParser):
         raise InvalidArgumentError(f"%latency: {message}; %latency? shows how it is used")
 
 
-def _measure(code: CodeType, names: dict[str, Any], options: argparse.Namespace) -> Samples:
-    """Run the code as often as asked for, as a module's: looking up a name costs about 0.1 µs."""
-    if options.n is not None and not 1 <= options.n <= 100 * _MOST:
-        raise InvalidArgumentError(f"%latency: -n must be at least 1, not {options.n}")
-    count = options.n or _MOST
-    with Recorder(options.path, keep=count) as recorder:
-        begin = time.perf_counter_ns()
-        runs = (
-            (recorder.measure() for _ in range(count))
-            if options.rate is None
-            else recorder.schedule(options.rate, count=count)
-        )
-        for number, run in enumerate(runs):
-            if options.n is None and number >= 10 and time.perf_counter_ns() - begin > _BUDGET_NS:
-                break
-            with run:
-                exec(code, names)  # noqa: S102 - what a cell magic is for
-    return recorder.samples()
-
-
 def load(shell: Any) -> None:
     """Register ``%latency`` and ``%%latency`` with an IPython shell."""
 
@@ -84,7 +62,24 @@ def load(shell: Any) -> None:
                 "%latency: nothing to measure; %latency? shows how it is used"
             )
         code = compile(shell.transform_cell(source), "<%latency>", "exec")
-        return _measure(code, shell.user_ns, options)
+        # As a module's: looking up a name costs about 0.1 µs.
+        if options.n is not None and not 1 <= options.n <= 100 * _MOST:
+            raise InvalidArgumentError(f"%latency: -n must be at least 1, not {options.n}")
+        count = options.n or _MOST
+        with Recorder(options.path, keep=count) as recorder:
+            begin = time.perf_counter_ns()
+            runs = (
+                (recorder.measure() for _ in range(count))
+                if options.rate is None
+                else recorder.schedule(options.rate, count=count)
+            )
+            for number, run in enumerate(runs):
+                spent = time.perf_counter_ns() - begin
+                if options.n is None and number >= 10 and spent > _BUDGET_NS:
+                    break
+                with run:
+                    exec(code, shell.user_ns)  # noqa: S102 - what a cell magic is for
+        return recorder.samples()
 
     latency.__doc__ = USAGE
     shell.register_magic_function(latency, "line_cell", "latency")

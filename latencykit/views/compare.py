@@ -252,38 +252,34 @@ def comparison_section(
     """Return one table per series that is compared with the first; empty for a single series."""
     if not compared:
         return ""
-    base, folded = series[0], len(compared) > _UNFOLDED
-    parts = [_against(base, other, result, folded=folded) for other, result in compared]
+    base, parts = series[0], []
+    for other, comparison in compared:
+        name = f"<b>{esc(other.name, 60)}</b>"
+        if isinstance(comparison, LatencyKitError):
+            parts.append(f"<p>{name}: {esc(comparison)}</p>")
+            continue
+        show = partial(format_value, unit=comparison.unit)
+        rows = [[esc(cell) for cell in row.cells(show)] for row in comparison.changes]
+        notes = dict.fromkeys(row.note for row in comparison.changes if row.note)
+        names = (base.short or base.name, other.short or other.name)
+        header = ["", *map(esc, names), "change", "95 % interval", "changed"]
+        unfair = [f"not alike: {comparison.unfair}"] if comparison.unfair else []
+        # The reasons come first: without them the numbers may seem to contradict the verdict.
+        why, further = (
+            bullets(map(as_sentence, texts))
+            for texts in (
+                [*unfair, headline(comparison), *comparison.reasons],
+                [*comparison.warnings, *notes],
+            )
+        )
+        verdict = f"{name} {badge(comparison.verdict)}"
+        content = f"{why}{table(header, rows)}{further}"
+        parts.append(
+            f"<details><summary>{verdict}</summary>{content}</details>"
+            if len(compared) > _UNFOLDED
+            else f"<p>{verdict}</p>{content}"
+        )
     more = len(series) - 1 - len(compared)
     if more:
         parts.append(f"<p class='quiet'>The other {more} series are not compared here.</p>")
     return section("comparison", f"Compared with {esc(base.name, 60)}", *parts)
-
-
-def _against(
-    base: PageSeries, other: PageSeries, comparison: Comparison | LatencyKitError, *, folded: bool
-) -> str:
-    name = f"<b>{esc(other.name, 60)}</b>"
-    if isinstance(comparison, LatencyKitError):
-        return f"<p>{name}: {esc(comparison)}</p>"
-    rows = [
-        [esc(cell) for cell in row.cells(lambda value: format_value(value, comparison.unit))]
-        for row in comparison.changes
-    ]
-    notes = [
-        *comparison.warnings,
-        *dict.fromkeys(row.note for row in comparison.changes if row.note),
-    ]
-    names = (base.short or base.name, other.short or other.name)
-    header = ["", *map(esc, names), "change", "95 % interval", "changed"]
-    unfair = [f"not alike: {comparison.unfair}"] if comparison.unfair else []
-    # The reasons come first: without them the numbers may seem to contradict the verdict.
-    why, further = (
-        bullets(as_sentence(text) for text in texts)
-        for texts in ([*unfair, headline(comparison), *comparison.reasons], notes)
-    )
-    verdict = f"{name} {badge(comparison.verdict)}"
-    content = f"{why}{table(header, rows)}{further}"
-    if folded:
-        return f"<details><summary>{verdict}</summary>{content}</details>"
-    return f"<p>{verdict}</p>{content}"

@@ -15,6 +15,7 @@ from latencykit.analysis.explanations import COMPLETE, EXPLANATIONS, OMISSION
 from latencykit.analysis.omission import BOUND, VERDICT
 from latencykit.core.consistency import contradiction
 from latencykit.core.histogram import Histogram
+from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.quantiles import is_resolved, statistic_text
 from latencykit.core.repr_html import verdict_html
 from latencykit.core.run import code_of
@@ -37,8 +38,7 @@ if TYPE_CHECKING:
 
     from latencykit._typing import PercentileName
     from latencykit.analysis.diagnosis import Diagnosis, Method, Verdict
-    from latencykit.analysis.stalls import Stalls
-    from latencykit.views.page_results import DiagnosedSeries
+    from latencykit.views.page_series import PageSeries
 
 
 # ------------------------------------------------------------
@@ -766,6 +766,39 @@ def _paragraph(
     return "\n".join([heading, *(f"  {line}" for line in lines)])
 
 
+_COUNTS = 60_000_000
+"""Logs of more counts are not diagnosed for a page; an hour of a very busy server is 14 million."""
+
+
+@record(eq=False)
+class DiagnosedSeries:
+    """A series and its diagnosis; None where the source cannot be diagnosed."""
+
+    series: PageSeries
+    diagnosis: Diagnosis | None
+
+    @property
+    def omits(self) -> bool:
+        """The diagnosis found coordinated omission."""
+        return self.diagnosis is not None and self.diagnosis.verdict == "omits"
+
+    def longest(self, most: int) -> list[int]:
+        """Return the positions of the longest stalls, in order of time."""
+        if self.diagnosis is None:
+            return []
+        longest = np.argsort(-self.diagnosis.detected_stalls.duration, kind="stable")
+        return sorted(longest[:most].tolist())
+
+    @property
+    def too_large(self) -> bool:
+        """The passes that a diagnosis takes over the log would take minutes."""
+        slots, data, counted = self.series.slots, self.series.data, self.series.counted
+        if not (slots and isinstance(data, HistogramLog) and isinstance(counted, Histogram)):
+            return False
+        # As if no interval of a time bin shared buckets with another.
+        return min(slots.decoded * len(data) / slots.start.size, counted.count) > _COUNTS
+
+
 _SHADED, _LISTED, _LABELLED = 100, 20, 4
 """Numbers of the longest stalls that are shaded, listed, and labelled."""
 
@@ -801,40 +834,37 @@ def stalls_model(diagnosed: Sequence[DiagnosedSeries]) -> list[dict[str, object]
 
 def stalls_section(diagnosed: Sequence[DiagnosedSeries]) -> str:
     """Return a table of stalls per series, each with a button that selects its time."""
-    parts = [
-        _stalls_table(entry, entry.diagnosis.detected_stalls, several=len(diagnosed) > 1)
-        for entry in diagnosed
-        if entry.diagnosis is not None and len(entry.diagnosis.detected_stalls)
-    ]
+    parts = []
+    for entry in diagnosed:
+        if entry.diagnosis is None or not len(entry.diagnosis.detected_stalls):
+            continue
+        stalls, series = entry.diagnosis.detected_stalls, entry.series
+        rows: list[list[str]] = []
+        for k in entry.longest(_LISTED):
+            start, end = (float(side[k]) + series.begin for side in (stalls.start, stalls.end))
+            show = f"<button type='button' data-from='{start!r}' data-to='{end!r}'>Show</button>"
+            rows.append(
+                [
+                    str(len(rows) + 1),
+                    _seconds(start),
+                    _seconds(end),
+                    format_duration((end - start) * 1e9),
+                    format_duration(float(stalls.worst[k])),
+                    format_count(int(stalls.missing[k])),
+                    percent(float(stalls.share[k])),
+                    "" if series.slots is None else show,
+                ]
+            )
+        caption = ""
+        if len(stalls) > len(rows):
+            caption = f"{format_count(len(stalls))} stalls; the {len(rows)} longest are listed."
+        header = ["", "from", "to", "length", "worst request", "requests missing", "delayed", ""]
+        parts += [
+            f"<p><b>{esc(series.name)}</b></p>" if len(diagnosed) > 1 else "",
+            table(header, rows, caption),
+            bullets(map(as_sentence, stalls.notes)),
+        ]
     return section("stalls", "Stalls", *parts)
-
-
-def _stalls_table(entry: DiagnosedSeries, stalls: Stalls, *, several: bool) -> str:
-    rows: list[list[str]] = []
-    series = entry.series
-    for k in entry.longest(_LISTED):
-        start, end = (float(side[k]) + series.begin for side in (stalls.start, stalls.end))
-        button = ""
-        if series.slots is not None:
-            button = f"<button type='button' data-from='{start!r}' data-to='{end!r}'>Show</button>"
-        rows.append(
-            [
-                str(len(rows) + 1),
-                _seconds(start),
-                _seconds(end),
-                format_duration((end - start) * 1e9),
-                format_duration(float(stalls.worst[k])),
-                format_count(int(stalls.missing[k])),
-                percent(float(stalls.share[k])),
-                button,
-            ]
-        )
-    caption = ""
-    if len(stalls) > len(rows):
-        caption = f"{format_count(len(stalls))} stalls; the {len(rows)} longest are listed."
-    header = ["", "from", "to", "length", "worst request", "requests missing", "delayed", ""]
-    name = f"<p><b>{esc(series.name)}</b></p>" if several else ""
-    return name + table(header, rows, caption) + bullets(map(as_sentence, stalls.notes))
 
 
 def _seconds(moment: float) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, TypedDict, cast
 
 from latencykit._text import esc, prose
-from latencykit.views.markup import bullets, section, table
+from latencykit.views.markup import bullets, table
 from latencykit.views.tables import MOST_ROWS, Table
 from latencykit.views.values import number, percent, record_from
 
@@ -126,33 +126,6 @@ def explanation_html(explanations: Mapping[str, Explanation], *, several: bool) 
     )
 
 
-def explanation_section(explanations: Mapping[str, Explanation], *, several: bool) -> str:
-    """Return the page's section on slow requests."""
-    html = explanation_html(explanations, several=several)
-    return section("explain", "What slow requests have in common", html)
-
-
-def _attribute_table(record: ExplanationRecord, style: str, out_unit: str | None) -> Table:
-    table = Table(style, out_unit)
-    for row in record["attributes"]:
-        threshold, explains, without = record["threshold"], row["explains"], None
-        if threshold is not None and explains is not None:
-            without = threshold * (1 - explains)
-        lift = row["lift"]
-        span = "" if lift is None else f"{lift:.2f} ({row['low']:.2f}–{row['high']:.2f})"
-        table.add(
-            {
-                "attribute": row["attribute"],
-                "value": ("* " if row["significant"] else "") + row["value"],
-                "of all": percent(row["share"]),
-                f"above {record['above']}": percent(row["share_above"]),
-                "lift (95 %)": span,
-                "without it": "" if without is None else table.value(without, "ns"),
-            }
-        )
-    return table
-
-
 def explanation_text(
     records: Sequence[ExplanationRecord], style: str = "table", out_unit: str | None = None
 ) -> str:
@@ -165,46 +138,54 @@ def explanation_text(
         return table.render()
     texts: dict[str, str] = {}  # heads, by what follows them
     for record in records:
-        head, rest = _explanation_text(record, style, out_unit)
+        attributes, threshold = Table(style, out_unit), record["threshold"]
+        for row in record["attributes"]:
+            lift, explains, without = row["lift"], row["explains"], None
+            if threshold is not None and explains is not None:
+                without = threshold * (1 - explains)
+            span = "" if lift is None else f"{lift:.2f} ({row['low']:.2f}–{row['high']:.2f})"
+            attributes.add(
+                {
+                    "attribute": row["attribute"],
+                    "value": ("* " if row["significant"] else "") + row["value"],
+                    "of all": percent(row["share"]),
+                    f"above {record['above']}": percent(row["share_above"]),
+                    "lift (95 %)": span,
+                    "without it": "" if without is None else attributes.value(without, "ns"),
+                }
+            )
+        lines = [prose(text, style, listed=True) for text in record["findings"]]
+        limit = attributes.value(threshold, "ns")
+        head = prose(f"{record['name']}: requests above {record['above']} ({limit})", style)
+        parts = ["\n".join(lines)]
+        if record["attributes"]:
+            most = max(_FEWEST_ROWS, MOST_ROWS + 1 - 3 * len(lines))  # a finding takes three lines
+            parts.append(attributes.render(left=2, most=most))
+            star = "* goes with slow requests, adjusted for all comparisons; "
+            parts.append(
+                f"{star if any(row['significant'] for row in record['attributes']) else ''}"
+                "without it: the threshold if these requests were like the rest of their time"
+            )
+        if record["events"]:
+            events = Table(style, out_unit)
+            for at in record["events"]:
+                events.add(
+                    {
+                        "events": at["source"],
+                        "stalls": at["stalls"],
+                        "coincide": at["coincide"],
+                        "by chance": f"{at['expected']:.1f}",
+                        # none for events that lie outside the run, or whose clock is unknown
+                        "p": "" if at["p"] is None else f"{at['p']:.3g}",
+                        "lag": "" if at["lag"] is None else events.value(at["lag"], "ns"),
+                        "of the tail": percent(at["share_above"]),
+                    }
+                )
+            parts.append(events.render())
+        rest = "\n\n".join(part for part in parts if part)
         texts[rest] = f"{texts[rest]}\n{head}" if rest in texts else head
     return "\n\n".join(f"{head}\n\n{rest}" if rest else head for rest, head in texts.items())
 
 
 _FEWEST_ROWS = 4
 """Rows of a table below many findings."""
-
-
-def _explanation_text(
-    record: ExplanationRecord, style: str, out_unit: str | None
-) -> tuple[str, str]:
-    """What is explained, and how."""
-    rows = _attribute_table(record, style, out_unit)
-    lines = [prose(text, style, listed=True) for text in record["findings"]]
-    limit = rows.value(record["threshold"], "ns")
-    head = prose(f"{record['name']}: requests above {record['above']} ({limit})", style)
-    parts = ["\n".join(lines)]
-    if record["attributes"]:
-        most = max(_FEWEST_ROWS, MOST_ROWS + 1 - 3 * len(lines))  # a finding takes three lines
-        parts.append(rows.render(left=2, most=most))
-        star = "* goes with slow requests, adjusted for all comparisons; "
-        parts.append(
-            f"{star if any(row['significant'] for row in record['attributes']) else ''}"
-            "without it: the threshold if these requests were like the rest of their time"
-        )
-    if record["events"]:
-        events = Table(style, out_unit)
-        for at in record["events"]:
-            events.add(
-                {
-                    "events": at["source"],
-                    "stalls": at["stalls"],
-                    "coincide": at["coincide"],
-                    "by chance": f"{at['expected']:.1f}",
-                    # none for events that lie outside the run, or whose clock is unknown
-                    "p": "" if at["p"] is None else f"{at['p']:.3g}",
-                    "lag": "" if at["lag"] is None else events.value(at["lag"], "ns"),
-                    "of the tail": percent(at["share_above"]),
-                }
-            )
-        parts.append(events.render())
-    return head, "\n\n".join(part for part in parts if part)

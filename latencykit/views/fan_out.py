@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NotRequired, TypedDict, cast
+from typing import TYPE_CHECKING, Literal, NamedTuple, NotRequired, TypedDict, cast
 
 from latencykit._text import esc
 from latencykit.analysis.fan_out import samples_needed
@@ -77,7 +77,19 @@ def fan_out_record(
     percentiles: Sequence[float],
 ) -> FanOutRecord:
     """Return one series as plain values; `bounds` are the same for independent calls."""
-    rows = [_calls_record(answer, percentiles) for answer in answers]
+    rows: list[CallsRecord] = []
+    for answer in answers:
+        facts = {
+            "n": answer.n,
+            "model": answer.model,
+            **_users_record(answer, percentiles),
+            "quorum": answer.quorum,
+            "sequential": answer.sequential,
+            "added_load": answer.added_load,
+            "interval": number(answer.interval),
+            "note": answer.note,
+        }
+        rows.append(cast("CallsRecord", facts))
     for row, bound in zip(rows, bounds or (), strict=False):
         row["independent"] = _users_record(bound, percentiles)
     return {
@@ -87,14 +99,6 @@ def fan_out_record(
         "unit_from": run.unit_from,
         "notes": list(run.notes),
     }
-
-
-def _calls_record(answer: FanOut, percentiles: Sequence[float]) -> CallsRecord:
-    names = ("quorum", "sequential", "added_load", "interval", "note")
-    facts: dict[str, Any] = {name: getattr(answer, name) for name in names}
-    facts["interval"] = number(answer.interval)
-    users = _users_record(answer, percentiles)
-    return cast("CallsRecord", {"n": answer.n, "model": answer.model, **users, **facts})
 
 
 def _users_record(answer: FanOut, percentiles: Sequence[float]) -> UsersRecord:
@@ -220,15 +224,32 @@ def fan_out_model(answers: Sequence[PageFanOut]) -> list[dict[str, object]]:
     model = []
     for part in answers:
         mixed: Sequence[FanOut | None] = part.mixed or [None] * len(part.independent)
-        rows = [
-            {
-                "n": apart.n,
-                "words": _fan_out_sentences(apart, together),
-                "independent": _fan_out_values(apart, part.largest),
-                "mixture": [] if together is None else _fan_out_values(together, part.largest),
-            }
-            for apart, together in zip(part.independent, mixed, strict=True)
-        ]
+        rows = []
+        for apart, together in zip(part.independent, mixed, strict=True):
+            percentile, answer = apart.leaf_percentile(99.0), together or apart
+            calls = f"{format_count(apart.n)} calls" if apart.n > 1 else "1 call"
+            words = (
+                f"Of users who wait for {calls}, {_fan_out_share(answer)} meet one that is slower "
+                "than the p99 of a single call"
+            )
+            if together is not None and together.model == "mixture":
+                share = _fan_out_share(apart)
+                words += f" ({share} if slow calls came independently of each other)"
+            leaf = f"{percentile:.5f}".rstrip("0").rstrip(".")
+            words += (
+                f"; the p99 of users is based on the p{leaf} of one call, which takes "
+                f"{format_count(samples_needed(percentile))} requests to know."
+            )
+            if answer.note:
+                words += f" {answer.note[:1].upper()}{answer.note[1:]}."
+            rows.append(
+                {
+                    "n": apart.n,
+                    "words": words,
+                    "independent": _fan_out_values(apart, part.largest),
+                    "mixture": [] if together is None else _fan_out_values(together, part.largest),
+                }
+            )
         timed = part.mixed is not None
         model.append({"name": part.name, "mixed": timed, "percentiles": _PERCENTILES, "rows": rows})
     return model
@@ -245,26 +266,6 @@ def _fan_out_values(answer: FanOut, largest: float) -> list[dict[str, object]]:
         }
         for row in answer.rows(_PERCENTILES)
     ]
-
-
-def _fan_out_sentences(apart: FanOut, together: FanOut | None) -> str:
-    percentile = apart.leaf_percentile(99.0)
-    calls = f"{format_count(apart.n)} calls" if apart.n > 1 else "1 call"
-    answer = together or apart
-    text = (
-        f"Of users who wait for {calls}, {_fan_out_share(answer)} meet one that is slower than "
-        "the p99 of a single call"
-    )
-    if together is not None and together.model == "mixture":
-        text += f" ({_fan_out_share(apart)} if slow calls came independently of each other)"
-    needed = format_count(samples_needed(percentile))
-    leaf = f"{percentile:.5f}".rstrip("0").rstrip(".")
-    basis = (
-        f"the p99 of users is based on the p{leaf} of one call, which takes {needed} requests to "
-        "know"
-    )
-    note = f" {answer.note[:1].upper()}{answer.note[1:]}." if answer.note else ""
-    return f"{text}; {basis}.{note}"
 
 
 def _fan_out_share(answer: FanOut) -> str:

@@ -142,7 +142,29 @@ def check_text(judged: HistoryVerdict, style: str = "table", out_unit: str | Non
         rows, hidden = rows[:_COMMENT_ROWS], rows[_COMMENT_ROWS:]
     table = Table(style, out_unit)
     for row in rows:
-        table.add(_cells(row, table, style))
+        low, high = (table.value(number(end), row.unit) for end in (row.low, row.high))
+        verdict: str = row.verdict
+        if verdict == "unknown" and style != "csv":
+            verdict = f"needs {format_items(row.missing, 'more run')}"
+        if style == "markdown":
+            verdict = _MARKS.get(verdict, verdict)
+        since = "" if row.since is None else row.since.label
+        cells: dict[str, Cell] = {
+            "series": row.series,
+            "statistic": row.statistic,
+            "value": table.value(row.value, row.unit),
+            "level": table.value(number(row.level), row.unit),
+            "change": table.either(number(row.change), _change(row.change)),
+        }
+        if style == "csv":
+            cells |= {
+                "low": low, "high": high, "since": since, "runs": row.runs,
+                "missing": row.missing, "verdict": verdict,
+            }  # fmt: skip
+        else:
+            between = f"{low} … {high}" if math.isfinite(row.low) else ""
+            cells |= {"95 % of runs": between, "level since": since, "verdict": verdict}
+        table.add(cells)
     text = table.render(left=2, optional=("level since",))
     if style == "csv":
         return text
@@ -155,30 +177,6 @@ def check_text(judged: HistoryVerdict, style: str = "table", out_unit: str | Non
     if style == "markdown" and judged.notes:
         lines += ["", *(prose(printable(note, 300), style, listed=True) for note in judged.notes)]
     return "\n".join(lines)
-
-
-def _cells(row: HistoryRow, table: Table, style: str) -> dict[str, Cell]:
-    low, high = (table.value(number(end), row.unit) for end in (row.low, row.high))
-    verdict: str = row.verdict
-    if verdict == "unknown" and style != "csv":
-        verdict = f"needs {format_items(row.missing, 'more run')}"
-    if style == "markdown":
-        verdict = _MARKS.get(verdict, verdict)
-    since = "" if row.since is None else row.since.label
-    cells: dict[str, Cell] = {
-        "series": row.series,
-        "statistic": row.statistic,
-        "value": table.value(row.value, row.unit),
-        "level": table.value(number(row.level), row.unit),
-        "change": table.either(number(row.change), _change(row.change)),
-    }
-    if style == "csv":
-        return cells | {
-            "low": low, "high": high, "since": since, "runs": row.runs, "missing": row.missing,
-            "verdict": verdict,
-        }  # fmt: skip
-    between = f"{low} … {high}" if math.isfinite(row.low) else ""
-    return cells | {"95 % of runs": between, "level since": since, "verdict": verdict}
 
 
 def _change(change: float) -> str:
@@ -268,8 +266,13 @@ def trend_cells(trend: Trend, table: Table, style: str = "table") -> dict[str, C
     if style == "csv":
         return cells | {"low": ends[0], "high": ends[1], "changes": len(trend.changes)}
     between = f"{ends[0]} … {ends[1]}" if math.isfinite(trend.low[-1]) else ""
+    # The latest runs as a line of bars, on a logarithmic scale.
+    logs = np.log(trend.values[-_SPARK:])
+    span = float(np.ptp(logs))
+    steps = ((logs - logs.min()) / (span or 1.0) * (len(_BARS) - 1)).round().astype(int)
+    bars = "".join(_BARS[step if span >= 1e-9 else 0] for step in steps.tolist())
     return cells | {
-        "95 % of runs": between, "changes": len(trend.changes), "latest runs": spark(trend)
+        "95 % of runs": between, "changes": len(trend.changes), "latest runs": bars
     }  # fmt: skip
 
 
@@ -283,13 +286,3 @@ def changes_texts(trends: Sequence[Trend]) -> list[str]:
             step = _change(change.after / change.before - 1)
             texts.append(f"{printable(trend.series, 60)} {trend.statistic}: {step} {when}")
     return texts
-
-
-def spark(trend: Trend) -> str:
-    """Return the latest runs as a line of bars, on a logarithmic scale."""
-    logs = np.log(trend.values[-_SPARK:])
-    span = float(np.ptp(logs))
-    if span < 1e-9:
-        return _BARS[0] * logs.size
-    steps = ((logs - logs.min()) / span * (len(_BARS) - 1)).round().astype(int)
-    return "".join(_BARS[step] for step in steps.tolist())

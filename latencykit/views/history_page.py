@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from latencykit.history.history import History, Trend
-    from latencykit.history.run_file import StoredRun
+
 
 _TITLE = "History of runs"
 _MOST_CURVES = 400  # latest runs whose distributions are on the page: 20 bytes per percentile
@@ -29,7 +29,19 @@ def history_html(history: History, trends: Sequence[Trend]) -> str:
     """Return the page: trends, and the distributions of the latest runs, which a click opens."""
     runs = sorted({run for trend in trends for run in trend.runs}, key=lambda run: run.order)
     place = {run.name: k for k, run in enumerate(runs)}
-    curves, left_out = _curves(history, runs)
+    curves: dict[str, dict[str, list[float | None]]] = {}  # of the latest runs, by series
+    left_out = [*history.left_out]
+    for run in runs[-_MOST_CURVES:]:
+        try:
+            data = history.distribution(run)
+        except CorruptInputError as error:
+            left_out.append(str(error))
+            continue
+        curves[str(place[run.name])] = {
+            name: _numbers(entry.percentile(list(CURVE_PERCENTILES)).tolist())
+            for name, entry in data.items()
+            if isinstance(entry, Histogram)
+        }
     model = {
         "history": {
             "percentiles": list(CURVE_PERCENTILES),
@@ -37,8 +49,29 @@ def history_html(history: History, trends: Sequence[Trend]) -> str:
             "runs": [
                 {**run_record(run), "label": run.label, "labels": dict(run.labels)} for run in runs
             ],
-            "trends": [_trend(trend, place) for trend in trends],
-            "curves": {str(place[name]): curve for name, curve in curves.items()},
+            "trends": [
+                {
+                    "series": trend.series,
+                    "statistic": trend.statistic,
+                    "unit": trend.unit,
+                    "labels": dict(trend.labels),
+                    "runs": [place[run.name] for run in trend.runs],
+                    "values": _numbers(trend.values.tolist()),
+                    "level": _numbers(trend.level.tolist()),
+                    "low": _numbers(trend.low.tolist()),
+                    "high": _numbers(trend.high.tolist()),
+                    "changes": [
+                        [
+                            place[trend.runs[change.first].name],
+                            place[trend.runs[change.last].name],
+                            change.after / change.before - 1,
+                        ]
+                        for change in trend.changes
+                    ],
+                }
+                for trend in trends
+            ],
+            "curves": curves,
         }
     }
     cells = [trend_cells(trend, Table()) for trend in trends]
@@ -57,52 +90,9 @@ def history_html(history: History, trends: Sequence[Trend]) -> str:
         ),
         section("numbers", "Numbers", numbers),
     ]
-    if left_out or history.left_out:
-        parts.append(section("left-out", "Left out", bullets([*history.left_out, *left_out])))
+    parts.append(section("left-out", "Left out", bullets(left_out)))
     return document(_TITLE, "".join(parts), model, home="history")
 
 
 def _numbers(values: Sequence[float]) -> list[float | None]:
     return [float(f"{value:.5g}") if math.isfinite(value) else None for value in values]
-
-
-def _trend(trend: Trend, place: dict[str, int]) -> dict[str, object]:
-    return {
-        "series": trend.series,
-        "statistic": trend.statistic,
-        "unit": trend.unit,
-        "labels": dict(trend.labels),
-        "runs": [place[run.name] for run in trend.runs],
-        "values": _numbers(trend.values.tolist()),
-        "level": _numbers(trend.level.tolist()),
-        "low": _numbers(trend.low.tolist()),
-        "high": _numbers(trend.high.tolist()),
-        "changes": [
-            [
-                place[trend.runs[c.first].name],
-                place[trend.runs[c.last].name],
-                c.after / c.before - 1,
-            ]
-            for c in trend.changes
-        ],
-    }
-
-
-def _curves(
-    history: History, runs: Sequence[StoredRun]
-) -> tuple[dict[str, dict[str, list[float | None]]], list[str]]:
-    """Percentile curves by run and series, of the latest runs."""
-    curves: dict[str, dict[str, list[float | None]]] = {}
-    left_out = []
-    for run in runs[-_MOST_CURVES:]:
-        try:
-            data = history.distribution(run)
-        except CorruptInputError as error:
-            left_out.append(str(error))
-            continue
-        curves[run.name] = {
-            name: _numbers(entry.percentile(list(CURVE_PERCENTILES)).tolist())
-            for name, entry in data.items()
-            if isinstance(entry, Histogram)
-        }
-    return curves, left_out

@@ -80,7 +80,23 @@ def intervals_text(
     table = Table(style, out_unit, header=[*header, f"max{suffix}", *flags])
     for record in records:
         for row in record["intervals"]:
-            cells = {name: _interval_row(row, name) for name in (*names, "max")}
+            cells: dict[str, PercentileRecord] = {}
+            for name in (*names, "max"):
+                value = row["max"] if name == "max" else row["percentiles"].get(name)
+                percentile = 100.0 if name == "max" else float(name)
+                ends: Span = row["ranges"].get(name, {"low": value, "high": value})
+                cells[name] = {
+                    "percentile": percentile,
+                    "value": value,
+                    "low": None,
+                    "high": None,
+                    "bucket_low": ends["low"],
+                    "bucket_high": ends["high"],
+                    "resolved": name not in row["ranges"],
+                    "supported": name == "max" or percentile <= row["supported_up_to"],
+                    "events": None,
+                    "cause": None if percentile <= row["supported_up_to"] else "few requests",
+                }
             start, length, count = row["start"], row["length"], row["count"]
             table.add(
                 {
@@ -101,22 +117,3 @@ def intervals_text(
             )
     optional = [f"p{name}" for name in ("99.999", "75", "95", "99.99", "90")]
     return table.render(optional=optional, causes=True)
-
-
-def _interval_row(row: IntervalRecord, name: str) -> PercentileRecord:
-    """A percentile, or the maximum, of an interval as a row of percentiles has it."""
-    value = row["max"] if name == "max" else row["percentiles"].get(name)
-    ends = row["ranges"].get(name)
-    percentile = 100.0 if name == "max" else float(name)
-    return {
-        "percentile": percentile,
-        "value": value,
-        "low": None,
-        "high": None,
-        "bucket_low": ends["low"] if ends else value,
-        "bucket_high": ends["high"] if ends else value,
-        "resolved": ends is None,
-        "supported": name == "max" or percentile <= row["supported_up_to"],
-        "events": None,
-        "cause": None if percentile <= row["supported_up_to"] else "few requests",
-    }

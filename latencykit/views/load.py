@@ -19,7 +19,7 @@ from latencykit.views.values import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from latencykit.analysis.capacity import LoadCurve, LoadRow
+    from latencykit.analysis.capacity import LoadCurve
 
 
 class CapacityRecord(TypedDict):
@@ -67,9 +67,14 @@ def load_record(
     curve: LoadCurve, percentiles: Sequence[float], confidence: float = 0.95
 ) -> LoadRecord:
     """Return a load curve as plain values."""
-    return {
-        "schema_version": 1,
-        "rows": [
+    rows = []
+    for row in curve.rows:
+        if isinstance(row.data, Summary):
+            reported = [p for p in percentiles if p in row.data.reported_percentiles]
+            known = summary_rows(row.data, reported, confidence)
+        else:
+            known = [percentile_row(one) for one in row.percentile_rows(percentiles, confidence)]
+        rows.append(
             record_from(
                 RunRecord,
                 row,
@@ -79,23 +84,16 @@ def load_record(
                 count=row.data.count,
                 unit_from=row.data.run.unit_from,
                 notes=list(row.data.run.notes),
-                percentiles=_percentiles_of(row, percentiles, confidence),
+                percentiles=known,
             )
-            for row in curve.rows
-        ],
+        )
+    return {
+        "schema_version": 1,
+        "rows": rows,
         "capacity": None
         if curve.capacity is None
         else record_from(CapacityRecord, curve.capacity, limited_by=curve.limited_by),
     }
-
-
-def _percentiles_of(
-    row: LoadRow, percentiles: Sequence[float], confidence: float
-) -> list[PercentileRecord]:
-    if not isinstance(row.data, Summary):
-        return [percentile_row(result) for result in row.percentile_rows(percentiles, confidence)]
-    reported = [p for p in percentiles if p in row.data.reported_percentiles]
-    return summary_rows(row.data, reported, confidence)
 
 
 def load_text(record: LoadRecord, style: str = "table", out_unit: str | None = None) -> str:

@@ -221,7 +221,12 @@ class _SlotsFold:
             used, place = np.unique(
                 np.concatenate([index for _, index, _ in parts]), return_inverse=True
             )
-            rough, coarse = _coarser(layout, used)
+            rough, coarse = layout, used
+            if isinstance(layout, HdrBuckets) and layout.digits > DIGITS:
+                # The layout of two digits, whose buckets contain those that are used.
+                plain = HdrBuckets(DIGITS, layout.lowest)
+                coarse = plain.index_of(layout.high_steps(used))
+                rough = HdrBuckets(DIGITS, layout.lowest, layout.scale)
             ends = (layout.high(used), layout.low(used), rough.high(coarse), rough.low(coarse))
             edges.append(np.column_stack((*ends, np.isnan(layout.upper_edge(used)))))
             rows += [row for row, _, _ in parts]
@@ -248,15 +253,6 @@ class _SlotsFold:
             open_ended=table[:, 4] > 0,
             rough=table[:, 2:4],
         )
-
-
-def _coarser(buckets: Buckets, index: Ints) -> tuple[Buckets, Ints]:
-    """The layout of two digits whose buckets contain those given, and the index of each in it."""
-    if not isinstance(buckets, HdrBuckets) or buckets.digits <= DIGITS:
-        return buckets, index
-    plain = HdrBuckets(DIGITS, buckets.lowest)
-    coarse = plain.index_of(buckets.high_steps(index))
-    return HdrBuckets(DIGITS, buckets.lowest, buckets.scale), coarse
 
 
 def _summed(row: Ints, index: Ints, counts: Ints, rows: int) -> tuple[Ints, Ints, Ints]:

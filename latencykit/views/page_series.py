@@ -365,10 +365,30 @@ def edges_of(series: Sequence[PageSeries]) -> list[float]:
     grids: dict[float | None, list[PageBins]] = {}
     for slots in timed:
         grids.setdefault(slots.width, []).append(slots)
-    own = [
-        _edges_of_intervals(group) if width is None else _edges_of_grid(group, width)
-        for width, group in grids.items()
-    ]
+    own: list[Floats] = []
+    for width, group in grids.items():
+        starts = np.unique(np.concatenate([slots.start for slots in group]))
+        if width is not None:  # of a multiple of it where the slots are far apart
+            most = 2 * max(MOST, *(slots.start.size for slots in group))
+            times = math.ceil((starts[-1] - starts[0]) / most / width) or 1
+            step = round(width * 1e9) * times / 1e9
+            first, last = slot_numbers(starts[[0, -1]], step).tolist()
+            own.append(slot_edges(np.arange(first, last + 2, dtype=np.float64), step))
+            continue
+        # Where an interval of any log starts, and the end of the last.
+        lengths = np.concatenate([slots.end - slots.start for slots in group])
+        usual = float(np.median(lengths)) or 1.0
+        end = round(max(float(slots.end.max()) for slots in group), 9)
+        if end <= starts[-1]:
+            end = round(float(starts[-1]) + usual, 9)
+        # The shortest decimals at or before each start, after the one before, and near it.
+        decimals, before = starts.copy(), np.append(-np.inf, starts[:-1])
+        for digits in range(9, -1, -1):
+            short = np.round(starts, digits)
+            short = np.where(short > starts, np.round(short - 10.0**-digits, digits), short)
+            valid = (short <= starts) & (short > before) & (starts - short <= usual / 100)
+            decimals = np.where(valid, short, decimals)
+        own.append(np.append(decimals, end))
     edges = np.zeros(0)
     for finer_ones in sorted(own, key=lambda one: float(np.median(np.diff(one)))):
         outside = finer_ones
@@ -377,36 +397,6 @@ def edges_of(series: Sequence[PageSeries]) -> list[float]:
         edges = np.sort(np.concatenate((edges, outside)))
     listed: list[float] = edges.tolist()
     return listed
-
-
-def _edges_of_intervals(group: Sequence[PageBins]) -> Floats:
-    """Return the moments at which an interval of any log starts, and the end of the last."""
-    starts = np.unique(np.concatenate([slots.start for slots in group]))
-    usual = float(np.median(np.concatenate([slots.end - slots.start for slots in group]))) or 1.0
-    end, last = max(float(slots.end.max()) for slots in group), float(starts[-1])
-    end = round(end, 9) if round(end, 9) > last else round(last + usual, 9)
-    return np.append(_written(starts, usual / 100), end)
-
-
-def _edges_of_grid(group: Sequence[PageBins], width: float) -> Floats:
-    """Return the edges of slots of one width, of a multiple of it where they are far apart."""
-    starts = np.unique(np.concatenate([slots.start for slots in group]))
-    most = 2 * max(MOST, *(slots.start.size for slots in group))
-    width = round(width * 1e9) * (math.ceil((starts[-1] - starts[0]) / most / width) or 1) / 1e9
-    first, last = slot_numbers(starts[[0, -1]], width).tolist()
-    edges: Floats = slot_edges(np.arange(first, last + 2, dtype=np.float64), width)
-    return edges
-
-
-def _written(starts: Floats, near: float) -> Floats:
-    """The shortest decimals at or before each start, after the one before, within `near` of it."""
-    decimals, before = starts.copy(), np.append(-np.inf, starts[:-1])
-    for digits in range(9, -1, -1):
-        short = np.round(starts, digits)
-        short = np.where(short > starts, np.round(short - 10.0**-digits, digits), short)
-        valid = (short <= starts) & (short > before) & (starts - short <= near)
-        decimals = np.where(valid, short, decimals)
-    return decimals
 
 
 def _curve(counted: Histogram) -> dict[str, object]:

@@ -38,8 +38,6 @@ from latencykit.views.values import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from latencykit._typing import PercentileName
     from latencykit.core import Data
     from latencykit.core.distribution import Distribution
@@ -167,54 +165,31 @@ class SeriesRecord(TypedDict):
 _ROWS, _SLOW_STEP, _EXACTLY = 20, 5e9, 1e-6  # times (ns) that no load keeps so exactly
 
 
-def _mean_alarm(histogram: Histogram) -> list[str]:
-    """A mean above twice the p99.99: what lies beyond took more than half of the total time."""
-    if not histogram.count or histogram.bracket("mean")[0] <= 2 * (
-        p := histogram.percentile(99.99)
-    ):
-        return []
-    show = partial(format_value, unit=histogram.unit)
-    least, most = histogram.bracket("max")
-    known = f"is {show(histogram.max)}" if is_resolved(least, most) else "is not reported"
-    return [
-        (
-            f"the mean ({show(histogram.mean)}) is above p99.99 ({show(p)}): most of the time went "
-            f"into requests that no percentile shows; the maximum {known}"
-        )
-    ]
-
-
-def _drift(evidence: Tails) -> list[str]:
-    """A percentile that differs between the halves of the run."""
-    for moved in reversed(evidence.jackknife.drifts):
-        if moved is None or not evidence.supported_rows([moved.percentile])[0].resolved:
-            continue
-        return [f"{moved.text(evidence.whole.unit)} (latencykit diagnose)"]
-    return []
-
-
-def _modes(histogram: Histogram, evidence: Any) -> list[str]:
-    """How many modes there are, if there are several: a mean or a median then describes none."""
-    modes = find_modes(histogram, evidence)
-    parts = [
-        f"{100 * mode.share:.2g} % around {format_value(mode.value, histogram.unit, 2)}"
-        for mode in modes
-    ]
-    return [f"{len(modes)} modes: {', '.join(parts)}"] if len(modes) > 1 else []
-
-
 def _findings(data: object, evidence: Any) -> list[str]:
     """Signs that the numbers are not what they seem, a sentence each."""
     histogram: Histogram = evidence.whole
-    sentences = _mean_alarm(histogram)
+    show = partial(format_value, unit=histogram.unit)
+    sentences = []
+    if histogram.count and histogram.bracket("mean")[0] > 2 * (p := histogram.percentile(99.99)):
+        known = "is not reported"
+        if is_resolved(*histogram.bracket("max")):
+            known = f"is {show(histogram.max)}"
+        sentences.append(
+            f"the mean ({show(histogram.mean)}) is above p99.99 ({show(p)}): most of the time went "
+            f"into requests that no percentile shows; the maximum {known}"
+        )
     if isinstance(evidence, Tails) and not isinstance(evidence, TailsByRequest):
-        sentences += _drift(evidence)
+        # A percentile that differs between the halves of the run.
+        for moved in reversed(evidence.jackknife.drifts):
+            if moved is not None and evidence.supported_rows([moved.percentile])[0].resolved:
+                sentences.append(f"{moved.text(histogram.unit)} (latencykit diagnose)")
+                break
     timeout = suspected_timeout(histogram)
     if timeout is not None:
         share = timeout[1] / histogram.count
         sentences.append(
             f"{format_count(timeout[1])} requests ({100 * share:.3g} %) took "
-            f"{format_value(timeout[0], histogram.unit)}, the maximum: a timeout? or "
+            f"{show(timeout[0])}, the maximum: a timeout? or "
             "the highest value that the recorder tracks? percentiles above "
             f"p{format_percentile(sure_percentile(100 * (1 - share)))} are then lower bounds"
         )
@@ -252,8 +227,25 @@ def series_record(
     which saves most of the time of thousands of series.
     """
     data = in_nanoseconds(data)
-    if isinstance(data, Summary):
-        return _of_summary(name, data, percentiles, confidence)
+    if isinstance(data, Summary):  # what the tool reports, judged where it also reports a count
+        reported = sorted(data.reported_percentiles)
+        chosen = [p for p in reported if p in (percentiles or ())] or reported
+        known = summary_rows(data, chosen, confidence)
+        return _frame(name, "summary", data.unit, data.run) | {
+            "count": data.count,
+            "min": number(data.stats.get("min")),
+            "max": number(data.stats.get("max")),
+            "mean": number(data.stats.get("mean")),
+            "std": number(data.stats.get("std")),
+            "percentiles": known,
+            "highest_supported_percentile": max(
+                (row["percentile"] for row in known if row["supported"]), default=None
+            ),
+            "supported_up_to": None
+            if data.count is None
+            else highest_supported_percentile(data.count, confidence),
+            "findings": list(filter(None, [omission_text(data, data)])),
+        }
     evidence: object
     if histogram is None or isinstance(data, Histogram):
         evidence = data.evidence()
@@ -289,10 +281,17 @@ def series_record(
             incident = None
             if isinstance(evidence, Tails) and isinstance(data, Samples | HistogramLog):
                 incident = incident_of(data, evidence)
+            shape = []
             if omitted := omission_text(data, counted):
                 shape = [omitted]
-            else:
-                shape = _modes(counted, evidence) if incident is None else [incident.text]
+            elif incident is not None:
+                shape = [incident.text]
+            elif len(modes := find_modes(counted, evidence)) > 1:  # no mean describes them
+                parts = [
+                    f"{100 * mode.share:.2g} % around {format_value(mode.value, counted.unit, 2)}"
+                    for mode in modes
+                ]
+                shape = [f"{len(modes)} modes: {', '.join(parts)}"]
             record["findings"] = [*shape, *_findings(data, evidence)]
             if incident is not None:
                 record["incident"] = record_from(
@@ -303,29 +302,34 @@ def series_record(
                     without={format_percentile(p): number(rest) for p, _, rest in incident.without},
                 )
     if counted.count:
-        notes += _add_means(record, counted, trims, brief=brief)
+        statistics: tuple[Statistic, ...] = ("min", "max", "mean", "std")
+        # What the buckets do not pin down within a tenth.
+        ends = {key: counted.bracket(key) for key in (("max", "mean") if brief else statistics)}
+        ranges: dict[Statistic, Span] = {
+            key: {"low": number(low), "high": number(high)}
+            for key, (low, high) in ends.items()
+            if not is_resolved(low, high)
+        }
+        means = {
+            spec: counted.trimmed(spec) for spec in (*(("tm99",) if brief else TRIMMED), *trims)
+        }
+        trimmed = {
+            spec: record_from(
+                TrimmedRecord, mean, value=number(mean.value) if mean.resolved else None
+            )
+            for spec, mean in means.items()
+        }
+        record |= {
+            "ranges": ranges,
+            "trimmed_means": {spec: trimmed[spec]["value"] for spec in TRIMMED if spec in trimmed},
+            "trimmed": trimmed,
+        }
+        # A mean that the buckets leave open is unknown, not its bound.
+        for key in ranges.keys() & {"mean", "std"}:
+            record[key] = None
+        notes += tuple(filter(None, [bounds_note(record)]))
     record["notes"] = list(counted.run.with_notes(*notes).notes)
     return record
-
-
-def _add_means(
-    record: SeriesRecord, counted: Histogram, trims: Sequence[str], *, brief: bool
-) -> tuple[str, ...]:
-    """Add trimmed statistics, and ranges of what the buckets leave open; return a note on these."""
-    ranges = _ranges(counted, ("max", "mean") if brief else ("min", "max", "mean", "std"))
-    known = {spec: counted.trimmed(spec) for spec in (*(("tm99",) if brief else TRIMMED), *trims)}
-    trimmed = {
-        spec: record_from(TrimmedRecord, mean, value=number(mean.value) if mean.resolved else None)
-        for spec, mean in known.items()
-    }
-    means = {spec: trimmed[spec]["value"] for spec in TRIMMED if spec in trimmed}
-    record |= {"ranges": ranges, "trimmed_means": means, "trimmed": trimmed}
-    # A mean that the buckets leave open is unknown, not its bound.
-    if "mean" in ranges:
-        record["mean"] = None
-    if "std" in ranges:
-        record["std"] = None
-    return tuple(filter(None, [bounds_note(record)]))
 
 
 def bounds_note(record: SeriesRecord) -> str:
@@ -345,16 +349,6 @@ def model_record(name: str, model: Distribution) -> SeriesRecord:
         "percentiles": summary_rows(exact, list(exact.reported_percentiles)),
         "highest_supported_percentile": 100.0,
         "supported_up_to": 100.0,
-    }
-
-
-def _ranges(counted: Histogram, statistics: Iterable[Statistic]) -> dict[Statistic, Span]:
-    """Statistics that the buckets do not pin down within a tenth."""
-    ends = {name: counted.bracket(name) for name in statistics}
-    return {
-        name: {"low": number(low), "high": number(high)}
-        for name, (low, high) in ends.items()
-        if not is_resolved(low, high)
     }
 
 
@@ -399,28 +393,4 @@ def _frame(name: str, data: DataType, unit: str, run: Run) -> SeriesRecord:
         "findings": [],
         "run": record_from(RunRecord, run),
         "notes": list(run.notes),
-    }
-
-
-def _of_summary(
-    name: str, summary: Summary, percentiles: Sequence[float] | None, confidence: float
-) -> SeriesRecord:
-    """Only what the tool reports; the sample is judged where it also reports a count."""
-    reported = sorted(summary.reported_percentiles)
-    chosen = [p for p in reported if p in (percentiles or ())] or reported
-    rows = summary_rows(summary, chosen, confidence)
-    count = summary.count
-    limit = None if count is None else highest_supported_percentile(count, confidence)
-    return _frame(name, "summary", summary.unit, summary.run) | {
-        "count": count,
-        "min": number(summary.stats.get("min")),
-        "max": number(summary.stats.get("max")),
-        "mean": number(summary.stats.get("mean")),
-        "std": number(summary.stats.get("std")),
-        "percentiles": rows,
-        "highest_supported_percentile": max(
-            (row["percentile"] for row in rows if row["supported"]), default=None
-        ),
-        "supported_up_to": limit,
-        "findings": list(filter(None, [omission_text(summary, summary)])),
     }

@@ -225,7 +225,39 @@ def _python(fetched: Mapping[str, bytes]) -> tuple[dict[str, bytes], set[str]]:
         if path.suffix in _SUFFIXES and "_lessons" not in path.parts
     }
     start["latencykit.zip"] = files
-    archives = _compiled(start, later - first, fetched)
+    # Archives as ``assets/site/compile.mjs`` makes them; of sources where node is missing.
+    node, script = shutil.which("node"), _asset("compile.mjs")
+    kept = {  # they depend on nothing else
+        name: _cache(hashlib.sha256(script.encode() + fetched[name]).hexdigest())
+        for name in later - first
+    }
+    made = {name: path.read_bytes() for name, path in kept.items() if node and path.is_file()}
+    archives: dict[str, bytes] = {}
+    with TemporaryDirectory() as temporary:
+        folder, runtime = Path(temporary, "packages"), Path(temporary, "pyodide")
+        for name, members in start.items():
+            _write(folder / "start" / name, members)
+        for name in kept.keys() - made.keys():
+            _write(folder / "later" / name, _members(fetched[name]))
+        if node:
+            _write(runtime, {**fetched, "compile.mjs": script.encode()})
+            command = [node, str(runtime / "compile.mjs"), str(runtime), str(folder)]
+            done = subprocess.run(command, check=False, capture_output=True, text=True)  # noqa: S603
+            if done.returncode:
+                raise LatencyKitError(f"node could not compile the packages: {done.stderr[-500:]}")
+        for place in sorted(folder.glob("*/*")):
+            # A zip file of the same bytes whenever and wherever it is written.
+            zipped = io.BytesIO()
+            with zipfile.ZipFile(zipped, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+                for path in sorted(place.rglob("*")):
+                    if path.is_file():
+                        entry = zipfile.ZipInfo(path.relative_to(place).as_posix())
+                        archive.writestr(entry, path.read_bytes(), zipfile.ZIP_DEFLATED, 9)
+            archives[place.name] = zipped.getvalue()
+    if node:
+        for name in archives.keys() & kept.keys():
+            _keep(kept[name], archives[name])
+    archives |= made
     packages = {
         name: entry | {"sha256": hashlib.sha256(archives[entry["file_name"]]).hexdigest()}
         for name, entry in whole_lock["packages"].items()
@@ -258,45 +290,6 @@ def _members(archive: bytes) -> dict[str, bytes]:
         }
         left_out = "numpy/f2py/__init__.py"  # "from numpy import *", as scipy has it, imports it
         return files | ({left_out: b""} if left_out in opened.namelist() else {})
-
-
-def _compiled(
-    start: Mapping[str, Mapping[str, bytes]], later: set[str], fetched: Mapping[str, bytes]
-) -> dict[str, bytes]:
-    """Archives as ``assets/site/compile.mjs`` makes them; of sources where node is missing."""
-    node, script = shutil.which("node"), _asset("compile.mjs")
-    kept = {  # they depend on nothing else
-        name: _cache(hashlib.sha256(script.encode() + fetched[name]).hexdigest()) for name in later
-    }
-    made = {name: path.read_bytes() for name, path in kept.items() if node and path.is_file()}
-    with TemporaryDirectory() as temporary:
-        folder, runtime = Path(temporary, "packages"), Path(temporary, "pyodide")
-        for name, members in start.items():
-            _write(folder / "start" / name, members)
-        for name in later - made.keys():
-            _write(folder / "later" / name, _members(fetched[name]))
-        if node:
-            _write(runtime, {**fetched, "compile.mjs": script.encode()})
-            command = [node, str(runtime / "compile.mjs"), str(runtime), str(folder)]
-            done = subprocess.run(command, check=False, capture_output=True, text=True)  # noqa: S603
-            if done.returncode:
-                raise LatencyKitError(f"node could not compile the packages: {done.stderr[-500:]}")
-        archives = {place.name: _archive(place) for place in sorted(folder.glob("*/*"))}
-    if node:
-        for name in archives.keys() & kept.keys():
-            _keep(kept[name], archives[name])
-    return archives | made
-
-
-def _archive(folder: Path) -> bytes:
-    """A zip file of a folder: the same bytes whenever and wherever it is written."""
-    made = io.BytesIO()
-    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
-        for path in sorted(folder.rglob("*")):
-            if path.is_file():
-                entry = zipfile.ZipInfo(path.relative_to(folder).as_posix())
-                archive.writestr(entry, path.read_bytes(), zipfile.ZIP_DEFLATED, 9)
-    return made.getvalue()
 
 
 def _write(folder: Path, files: Mapping[str, bytes]) -> None:

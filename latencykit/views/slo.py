@@ -197,15 +197,14 @@ def check_record(
     checked: Mapping[str, Sequence[SLORow]], passed: bool | None, notes: Sequence[str] = ()
 ) -> CheckRecord:
     """Return checked limits as plain values."""
-    rows = [_limit_record(name, row) for name, results in checked.items() for row in results]
+    rows = []
+    for series, results in checked.items():
+        for row in results:
+            factor = 1.0 if row.is_share else NANOSECONDS.get(row.unit, 1.0)
+            names = ("limit", "value", "low", "high", "bucket_low", "bucket_high")
+            values = {name: number(getattr(row, name) * factor) for name in names}
+            rows.append(record_from(LimitRecord, row, series=series, **values))
     return {"schema_version": 1, "passed": passed, "rows": rows, "notes": list(notes)}
-
-
-def _limit_record(series: str, row: SLORow) -> LimitRecord:
-    factor = 1.0 if row.is_share else NANOSECONDS.get(row.unit, 1.0)
-    names = ("limit", "value", "low", "high", "bucket_low", "bucket_high")
-    values = {name: number(getattr(row, name) * factor) for name in names}
-    return record_from(LimitRecord, row, series=series, **values)
 
 
 def check_text(
@@ -242,10 +241,16 @@ def check_text(
                     "resolved": row.resolved,
                 }
             else:
+                span = low if low == high else f"{low} to {high}"
+                if not (low and high):
+                    span = f"from {low}" if low else f"up to {high}" if high else ""
+                # Only the value is known, or its bucket.
+                if (row.low, row.high) in ((row.value,) * 2, (row.bucket_low, row.bucket_high)):
+                    span = ""
                 columns = {
                     "limit": limit,
                     "this run": value,
-                    "for such traffic": _interval(row, low, high),
+                    "for such traffic": span,
                     "outcome": row.outcome,
                     "sure": "" if row.outcome == "unknown" else "yes" if row.sure else "no",
                 }
@@ -271,16 +276,6 @@ def check_text(
 
 _REASONS = 4
 """Reasons below a table for a terminal."""
-
-
-def _interval(row: SLORow, low: str, high: str) -> str:
-    """The interval for such traffic: "12 ms to 19 ms"; empty where only the value is known."""
-    alone = (row.low, row.high) in ((row.value,) * 2, (row.bucket_low, row.bucket_high))
-    if alone or not (low or high):
-        return ""
-    if low and high:
-        return low if low == high else f"{low} to {high}"
-    return f"from {low}" if low else f"up to {high}"
 
 
 def exit_text(

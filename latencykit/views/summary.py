@@ -26,7 +26,7 @@ from latencykit.units import (
 from latencykit.views.markup import as_sentence
 from latencykit.views.series import TRIMMED, SeriesRecord, bounds_note
 from latencykit.views.tables import MOST_ROWS, Table, csv_unit
-from latencykit.views.values import TrimmedRecord, value_text
+from latencykit.views.values import value_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -124,7 +124,12 @@ def _footnotes(
         name = f"{printable(record['name'])}: " if len(records) > 1 else ""
         for spec, trim in record["trimmed"].items():
             if spec not in TRIMMED:
-                value = _trim_text(trim, record["unit"], out_unit)
+                show = partial(value_text, unit=record["unit"], out_unit=out_unit)
+                value = "nothing"
+                if trim["resolved"] and trim["value"] is not None:
+                    value = show(trim["value"])
+                elif not (trim["value"] is None and trim["low"] is None and trim["high"] is None):
+                    value = format_range(trim["low"], trim["high"], show)
                 form, _, meaning = trim["definition"].partition(": ")
                 lines.append(
                     f"{name}{spec} = {value}, the {meaning} ({form}); "
@@ -159,15 +164,6 @@ def _footnotes(
 def _falls_into_seconds(record: SeriesRecord) -> bool:
     """Whether an incident holds most of the slow requests of a run."""
     return record["incident"] is not None and record["incident"]["total"] > 0
-
-
-def _trim_text(trim: TrimmedRecord, unit: str, out_unit: str | None) -> str:
-    """A trimmed statistic: a number where it is known within a tenth, otherwise a range."""
-    value, low, high = trim["value"], trim["low"], trim["high"]
-    if value is None and low is None and high is None:
-        return "nothing"
-    show = partial(value_text, unit=unit, out_unit=out_unit)
-    return show(value) if trim["resolved"] else format_range(low, high, show)
 
 
 def headline(data: Any) -> str:

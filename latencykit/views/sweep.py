@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Annotated, Literal, TypedDict
 
 from latencykit._text import format_items
 from latencykit.units import format_duration, format_percentile
-from latencykit.views.load import CapacityRecord, RunRecord, load_record, load_words, rate_text
+from latencykit.views.load import CapacityRecord, load_record, load_words, rate_text
 from latencykit.views.tables import Table
 from latencykit.views.values import PercentileRecord, record_from
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from latencykit.ctrlz.sweep import Sweep, SweepRun
+    from latencykit.ctrlz.sweep import Sweep
 
 
 class SweepRunRecord(TypedDict):
@@ -66,7 +66,16 @@ def sweep_record(sweep: Sweep, percentiles: Sequence[float]) -> SweepRecord:
     load = None
     if sweep.curve is not None:
         load = load_record(sweep.curve, percentiles, sweep.confidence)
-    rows = {} if load is None else {row["series"]: row for row in load["rows"]}
+    measured: dict[str, Mapping[str, object]] = {}
+    if load is not None:
+        measured = {row["series"]: row for row in load["rows"]}
+    names = ("achieved", "achieved_low", "achieved_high", "count", "saturated", "percentiles")
+    without: dict[str, object] = {**dict.fromkeys(names), "saturated": False, "percentiles": []}
+    rows = []
+    for run in sweep.runs:
+        facts = measured.get(run.name, without)
+        known = {name: facts[name] for name in names}
+        rows.append(record_from(SweepRunRecord, run, series=run.name, unit="ns", **known))
     return record_from(
         SweepRecord,
         sweep,
@@ -74,15 +83,8 @@ def sweep_record(sweep: Sweep, percentiles: Sequence[float]) -> SweepRecord:
         slo=str(sweep.slo),
         capacity=None if load is None else load["capacity"],
         folder=None if sweep.folder is None else str(sweep.folder),
-        rows=[_run_record(run, rows.get(run.name)) for run in sweep.runs],
+        rows=rows,
     )
-
-
-def _run_record(run: SweepRun, measured: RunRecord | None) -> SweepRunRecord:
-    facts: dict[str, Any] = {"saturated": False, "percentiles": []}
-    names = ("achieved", "achieved_low", "achieved_high", "count", "saturated", "percentiles")
-    facts = {name: (measured or facts).get(name) for name in names}
-    return record_from(SweepRunRecord, run, series=run.name, unit="ns", **facts)
 
 
 def sweep_text(record: SweepRecord, style: str = "table") -> str:

@@ -121,32 +121,26 @@ class Table:
             return out.getvalue().rstrip("\n")
         cells = [["" if cell is None else str(cell) for cell in row] for row in self._rows]
         if self._style == "markdown":
-            return _markdown(self._header, cells, left, code=self._code)
+            lines = []
+            for row in (self._header, *cells):
+                safe = (markdown_text(printable(cell, 200), code=self._code) for cell in row)
+                lines.append(f"| {' | '.join(safe)} |")
+            columns = ("---" if k < left else "--:" for k in range(len(self._header)))
+            return "\n".join([lines[0], f"|{'|'.join(columns)}|", *lines[1:]])
         fits = most is None or len(cells) + bool(left_out) <= most
         shown = cells if fits or most is None else cells[: most - 1]
-        safe = [[printable(cell, 80) for cell in row] for row in (self._header, *shown)]
-        text = fitted(safe[0], safe[1:], left, terminal_width(), optional)
+        header, *rows = ([printable(cell, 80) for cell in row] for row in (self._header, *shown))
+        text = fitted(header, rows, left, terminal_width(), optional)
         if left_out:
             names = {row[0] for row in cells[len(shown) :]} - {row[0] for row in shown}
             text += f"\nand {len(names) + left_out:,} more series: --format csv has all"
         elif len(shown) < len(cells):
             text += f"\nand {len(cells) - len(shown):,} more rows: --format csv has all"
         names = set(text.split())
-        rows = [row for row in self._percentiles if percentile_name(row["percentile"]) in names]
-        if causes and (why := causes_text(rows)):
+        seen = [row for row in self._percentiles if percentile_name(row["percentile"]) in names]
+        if causes and (why := causes_text(seen)):
             text += f"\n(in brackets: uncertain; {why})"
         return text
-
-
-def _markdown(
-    header: Sequence[str], rows: Sequence[Sequence[str]], left: int, *, code: bool
-) -> str:
-    def line(cells: Sequence[str]) -> str:
-        safe = (markdown_text(printable(cell, 200), code=code) for cell in cells)
-        return f"| {' | '.join(safe)} |"
-
-    rule = "|" + "|".join("---" if k < left else "--:" for k in range(len(header))) + "|"
-    return "\n".join([line(header), rule, *(line(row) for row in rows)])
 
 
 # ------------------------------------------------------------

@@ -16,7 +16,7 @@ from latencykit.plot.axes import log_ticks, second_of
 from latencykit.plot.curves import curve_of, end_words, place_of
 from latencykit.plot.series import as_series, drawable, measured
 from latencykit.plot.style import BLUE, RED, series_styles
-from latencykit.plot.timeline_chart import as_log, envelope, intervals_of, steps
+from latencykit.plot.timeline_chart import as_log, envelope, intervals_of
 from latencykit.units import format_percentile, format_value
 from latencykit.views.page_data import nice_width
 
@@ -50,44 +50,6 @@ def terminal_chart(
         raise MissingPackageError("plotext", "a chart in the terminal", "terminal") from missing
     named = as_series(series)
     plotext.terminal.limit(False)
-    parts = [_curves(plotext, named, (width, height), colour)]
-    timed = {
-        name: data
-        for name, data in named.items()
-        if isinstance(data, HistogramLog) or (isinstance(data, Samples) and data.start is not None)
-        if len(data)
-    }
-    if timed:
-        size = (width, max(12, height - 4))
-        courses = {
-            name: intervals_of(as_log(name, data), (99.0, 50.0)) for name, data in timed.items()
-        }
-        lines: list[Line] = []
-        for (name, course), own in zip(courses.items(), _looks(timed), strict=True):
-            drawn = _ONE if len(courses) == 1 else ((99.0, f"{printable(name, 40)} p99", own),)
-            for percentile, label, look in drawn:
-                line = envelope(course, course.values[percentile], 2 * size[0])
-                gap = line.start[1:] - line.end[:-1] > 0.05 * course.typical + 2e-3
-                lines.append((*steps(line.start, line.end, line.high, gap), label, look))
-        begin = min(float(course.start.min()) for course in courses.values())
-        end = max(float(course.end.max()) for course in courses.values())
-        unit, word = 1.0, "seconds"
-        if end - begin > 14_400:
-            unit, word = 3600.0, "hours"
-        elif end - begin > 240:
-            unit, word = 60.0, "minutes"
-        step = nice_width((end - begin) / max(3, size[0] / 12))
-        places = step * np.arange(math.ceil(begin / step), end / step + 1e-9)
-        ticks = [(at, f"{at / unit:.6g}") for at in places.tolist()]
-        axis, values = f"{word} from the start", next(iter(courses.values())).unit
-        parts.append(_figure(plotext, "", lines, ticks, axis, values, size, colour))
-    notes = {note: None for data in named.values() if (note := data.run.unit_note) is not None}
-    return "\n".join([*parts, *notes])
-
-
-def _curves(
-    plotext: object, named: Mapping[str, object], size: tuple[int, int], colour: bool
-) -> str:
     shown, _ = drawable(named, "curve")
     curves = {name: curve_of(data) for name, data in shown.items()}
     most = max(curve.count or 1e5 for curve in curves.values())
@@ -104,19 +66,50 @@ def _curves(
             foot = 1e-3 * values[values > 0].min(initial=1.0)
             low = np.where(curve.resolved, np.nan, np.maximum(curve.low, foot))
             lines.append((np.repeat(place, 2)[:-1], np.repeat(low, 2)[1:], "", look))
-    step = 1 if size[0] / 9 >= end else 2
     ticks = [(0.0, "0"), (0.30103, "50")]
-    for k in range(1, nines + 1, step):
-        percentile = round(100 * (1 - 10.0**-k), k)
-        ticks += [(float(k), format_percentile(percentile))]
+    ticks += [
+        (float(k), format_percentile(round(100 * (1 - 10.0**-k), k)))
+        for k in range(1, nines + 1, 1 if width / 9 >= end else 2)
+    ]
     ticks.append((end, "100%"))
     title = f"{len(shown)} series"
     if len(shown) == 1:
-        ((name, data),) = shown.items()
-        words = measured(data.run, data.count) if isinstance(data, Histogram) else "a model"
+        ((name, only),) = shown.items()
+        words = measured(only.run, only.count) if isinstance(only, Histogram) else "a model"
         title = " · ".join(filter(None, (printable(name, 40), words)))
-    unit = next(iter(curves.values())).unit
-    return _figure(plotext, title, lines, ticks, "percentile of requests", unit, size, colour)
+    unit, size = next(iter(curves.values())).unit, (width, height)
+    parts = [_figure(plotext, title, lines, ticks, "percentile of requests", unit, size, colour)]
+    timed = {
+        name: data
+        for name, data in named.items()
+        if isinstance(data, HistogramLog) or (isinstance(data, Samples) and data.start is not None)
+        if len(data)
+    }
+    if timed:
+        size = (width, max(12, height - 4))
+        courses = {
+            name: intervals_of(as_log(name, data), (99.0, 50.0)) for name, data in timed.items()
+        }
+        lines = []
+        for (name, course), own in zip(courses.items(), _looks(timed), strict=True):
+            drawn = _ONE if len(courses) == 1 else ((99.0, f"{printable(name, 40)} p99", own),)
+            for percentile, label, look in drawn:
+                line = envelope(course, course.values[percentile], 2 * size[0])
+                lines.append((*line.line(line.high), label, look))
+        begin = min(float(course.start.min()) for course in courses.values())
+        end = max(float(course.end.max()) for course in courses.values())
+        seconds, word = 1.0, "seconds"
+        if end - begin > 14_400:
+            seconds, word = 3600.0, "hours"
+        elif end - begin > 240:
+            seconds, word = 60.0, "minutes"
+        step = nice_width((end - begin) / max(3, size[0] / 12))
+        places = step * np.arange(math.ceil(begin / step), end / step + 1e-9)
+        ticks = [(at, f"{at / seconds:.6g}") for at in places.tolist()]
+        axis, unit = f"{word} from the start", next(iter(courses.values())).unit
+        parts.append(_figure(plotext, "", lines, ticks, axis, unit, size, colour))
+    notes = {note: None for data in named.values() if (note := data.run.unit_note) is not None}
+    return "\n".join([*parts, *notes])
 
 
 def _looks(named: Mapping[str, object]) -> list[tuple[int, int, int]]:
@@ -124,28 +117,6 @@ def _looks(named: Mapping[str, object]) -> list[tuple[int, int, int]]:
     styles = [style["color"] for style in series_styles(named).values()]
     roles = {RED: _RAW, BLUE: _HONEST} if RED in styles else {}
     return [roles.get(style) or _PALETTE[k % len(_PALETTE)] for k, style in enumerate(styles)]
-
-
-def _drawn(plotext: Any, lines: Sequence[Line], lowest: float, colour: bool) -> list[str]:
-    """Draw the lines, and return a sample and the name of each."""
-    single = sum(bool(line[2]) for line in lines) == 1
-    figure, legend, labelled = plotext.figure, [], 0
-    for x, y, label, look in lines:
-        labelled += bool(label)
-        symbol = "abcdefghijklmnopqrstuvwxyz"[(labelled - 1) % 26]
-        if colour or single:
-            symbol = "braille"
-        marker = plotext.marker(symbol, look) if colour else symbol
-        for part in np.split(np.arange(y.size), np.flatnonzero(np.isnan(y))):
-            run = part[np.isfinite(y[part])]
-            if run.size:
-                heights = np.log10(np.maximum(y[run], lowest))  # an edge at 0 lies at the foot
-                signal = figure.signal(x[run].tolist(), heights.tolist(), marker=marker)
-                figure.draw(signal.lines(True))
-        if label:
-            sample = "━━" if symbol == "braille" else symbol * 2
-            legend.append(f"{plotext.colorize(sample, look) if colour else sample} {label}")
-    return legend
 
 
 def _figure(
@@ -169,7 +140,24 @@ def _figure(
             "no value is above zero, so there is nothing to draw on a logarithmic axis"
         )
     low, high = math.log10(float(values.min())) - 0.05, math.log10(float(values.max())) + 0.1
-    legend = _drawn(plotext, lines, 10**low, colour)
+    # Each line, and for the legend a sample of it and its name.
+    single = sum(bool(line[2]) for line in lines) == 1
+    legend, labelled = [], 0
+    for x, y, label, look in lines:
+        labelled += bool(label)
+        symbol = "braille"
+        if not (colour or single):
+            symbol = "abcdefghijklmnopqrstuvwxyz"[(labelled - 1) % 26]
+        marker = plotext.marker(symbol, look) if colour else symbol
+        for part in np.split(np.arange(y.size), np.flatnonzero(np.isnan(y))):
+            run = part[np.isfinite(y[part])]
+            if run.size:
+                heights = np.log10(np.maximum(y[run], 10**low))  # an edge at 0 lies at the foot
+                signal = figure.signal(x[run].tolist(), heights.tolist(), marker=marker)
+                figure.draw(signal.lines(True))
+        if label:
+            sample = "━━" if symbol == "braille" else symbol * 2
+            legend.append(f"{plotext.colorize(sample, look) if colour else sample} {label}")
     if title:
         figure.title(title)
     figure.label(axis, "x", "lower")

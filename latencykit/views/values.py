@@ -164,10 +164,9 @@ def record_from(kind: type[Record], source: object, **own: object) -> Record:
     """
     names: Mapping[str, object] = kind.__annotations__
     get: Any = source.__getitem__ if hasattr(source, "__getitem__") else source.__getattribute__
-    return cast("Record", {name: own[name] if name in own else _plain(get(name)) for name in names})
-
-
-def _plain(value: object) -> object:
-    if isinstance(value, float):
-        return number(value)
-    return list(value) if isinstance(value, tuple) else value
+    values: dict[str, Any] = {}
+    for name in names:
+        values[name] = value = own[name] if name in own else get(name)
+        if name not in own and isinstance(value, float | tuple):
+            values[name] = number(value) if isinstance(value, float) else list(value)
+    return cast("Record", values)

@@ -11,7 +11,7 @@ import traitlets
 from latencykit.errors import DataNotAvailableError
 from latencykit.plot.series import as_series
 from latencykit.views import document, page
-from latencykit.views.page_results import explanations, has_columns
+from latencykit.views.page import explanations, has_columns
 from latencykit.views.page_series import finer
 
 _UNLINKED = (

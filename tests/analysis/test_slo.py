@@ -14,9 +14,9 @@ import latencykit as lk
 from latencykit.analysis.slo import SLO, SLORow, passed, why
 from latencykit.plot.series import slo_finding, slo_pairs
 from latencykit.simulate import Server, Stall, paced_loop
-from latencykit.views.page_results import checked_limits
+from latencykit.views.page import checked_limits
 from latencykit.views.page_series import page_series
-from latencykit.views.slo import SENTENCES, _interval, check_text, exit_text, slo_section, slo_texts
+from latencykit.views.slo import SENTENCES, check_text, exit_text, slo_section
 from tests.conftest import FORMS
 
 MS = 1_000_000
@@ -367,7 +367,10 @@ def test_an_interval_says_what_is_known_beside_the_value(
     low: float, high: float, text: str
 ) -> None:
     row = SLORow("p99", 1e7, 5e6, low * 1e6, high * 1e6, "met", bucket_low=4.9e6, bucket_high=5.1e6)
-    assert _interval(row, *slo_texts(row)[2:]) == text
+    (line,) = (
+        line for line in check_text({"a": [row]}, "markdown").splitlines() if "p99 |" in line
+    )
+    assert line.split("|")[5].strip() == text
 
 
 def test_a_terminal_states_the_first_reasons_and_how_many_more_there_are() -> None:

@@ -128,7 +128,7 @@ def test_a_report_is_drawn_before_what_explains_slow_requests_is_loaded(tmp_path
     assert "id='explain'" in whole["html"]
     monkeypatch.setattr("latencykit.cli.in_page._PACKAGES", {"not_there"})
     seek = importlib.util.find_spec
-    monkeypatch.setattr("latencykit.views.page_results.find_spec", lambda _: seek("not_there"))
+    monkeypatch.setattr("latencykit.views.page.find_spec", lambda _: seek("not_there"))
     first = asked(tmp_path)
     assert (first["status"], first["needs"], first["series"]) == (0, ["not_there"], whole["series"])
     assert "id='explain'" not in first["html"]
