@@ -338,14 +338,15 @@ class TotalsFold:
         buckets, index, counts = block.buckets, block.index, block.counts
         large = float(counts.sum(dtype=np.float64)) >= 2.0**62
         self.count(sum(counts.tolist()) if large else int(counts.sum()))
-        held, needed = self._dense.get(buckets, index[:0]), int(index.max(initial=-1)) + 1
-        if buckets not in self._dense or needed > held.size:
+        held, needed = self._dense.get(buckets), int(index.max(initial=-1)) + 1
+        if held is None or needed > held.size:
+            narrow = np.zeros(0, np.int64) if held is None else held
             wider = np.zeros(needed + 1024, np.int64)
-            if held.size or not self._dense or self._dense_bytes + wider.nbytes <= _DENSE:
-                wider[: held.size] = held
-                self._dense_bytes += wider.nbytes - held.nbytes
+            if held is not None or not self._dense or self._dense_bytes + wider.nbytes <= _DENSE:
+                wider[: narrow.size] = narrow
+                self._dense_bytes += wider.nbytes - narrow.nbytes
                 self._dense[buckets] = held = wider
-        if buckets in self._dense:
+        if held is not None:
             np.add.at(held, index, counts)
             return
         # Entries of a rare layout are kept as they are, up to a bound; then they are added up.
