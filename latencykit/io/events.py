@@ -517,7 +517,23 @@ def _table(source: Source) -> Events:
         rows = [[word_of(record.get(name)) or "" for name in header] for record in records]
         numbers = list(range(1, len(rows) + 1))
     else:
-        header, rows, numbers = _delimited(text)
+        # without a header: start, end (if that is a time), label
+        lines = [
+            (number, line)
+            for number, line in enumerate(text.split("\n"), 1)
+            if line.strip() and not line.startswith("#")
+        ]
+        first = lines[0][1] if lines else ""
+        mark = next((mark for mark in "\t;,|" if mark in first), ",")
+        numbers = [number for number, _ in lines]
+        parsed = csv.reader((line for _, line in lines), delimiter=mark, skipinitialspace=True)
+        rows = [[cell.strip() for cell in row] for row in parsed]
+        header = rows[0] if rows else []
+        if header and _kind(header[0]) == "word":
+            rows, numbers = rows[1:], numbers[1:]
+        else:
+            second = len(header) > 1 and _kind(header[1]) != "word"
+            header = ["start", *(["end"] if second else []), "label"]
     roles = [_role_of(name) for name in header]
     columns: dict[str, tuple[list[str], float]] = {}
     for k, (role, factor) in enumerate(roles):
@@ -552,25 +568,6 @@ def _table(source: Source) -> Events:
     label = columns["label"][0] if "label" in columns else [""] * len(rows)
     notes = ("its times state no zone; taken as UTC",) if clock == "local" else ()
     return _events(source, "times", start, end, label, clock, notes)
-
-
-def _delimited(text: str) -> tuple[list[str], list[list[str]], list[int]]:
-    """Header, rows and their lines; without a header: start, end (if that is a time), label."""
-    lines = [
-        (number, line)
-        for number, line in enumerate(text.split("\n"), 1)
-        if line.strip() and not line.startswith("#")
-    ]
-    first = lines[0][1] if lines else ""
-    mark = next((mark for mark in "\t;,|" if mark in first), ",")
-    numbers = [number for number, _ in lines]
-    parsed = csv.reader((line for _, line in lines), delimiter=mark, skipinitialspace=True)
-    rows = [[cell.strip() for cell in row] for row in parsed]
-    header = rows[0] if rows else []
-    if header and _kind(header[0]) == "word":
-        return header, rows[1:], numbers[1:]
-    second = len(header) > 1 and _kind(header[1]) != "word"
-    return ["start", *(["end"] if second else []), "label"], rows, numbers
 
 
 _MARKS: tuple[tuple[re.Pattern[str], Callable[[Source], Events]], ...] = (

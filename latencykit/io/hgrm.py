@@ -182,19 +182,6 @@ def percentile_levels(ticks: int) -> Iterator[float]:
         level += 100.0 / (ticks * 2**halves)
 
 
-def _rows(histogram: Histogram, ticks: int) -> Iterator[tuple[int, float, int]]:
-    """Bucket position, percentile and cumulative count of each printed row."""
-    cumulative = histogram.cumulative
-    total, last = int(cumulative[-1]), cumulative.size - 1
-    share = 100.0 * cumulative.astype(np.float64) / total
-    for level in percentile_levels(ticks):
-        position = int(np.searchsorted(share, level, "left"))
-        yield position, level, int(cumulative[position])
-        if position == last:
-            break
-    yield last, 100.0, total
-
-
 def _decimal(value: float, places: int) -> str:
     """Rounded as Java prints a double: its shortest decimal form, half up."""
     exact, last_place = Decimal(repr(float(value))), Decimal(1).scaleb(-places)
@@ -219,7 +206,18 @@ def hgrm_lines(
         if csv
         else [f"{'Value':>12} {'Percentile':>14} {'TotalCount':>10} {'1/(1-Percentile)':>14}", ""]
     )
-    for position, level, count in _rows(histogram, ticks) if histogram.count else ():
+    cumulative = histogram.cumulative
+    rows: list[tuple[int, float]] = []  # bucket's position and percentile of each
+    if histogram.count:
+        total, end = int(cumulative[-1]), cumulative.size - 1
+        share_of = 100.0 * cumulative.astype(np.float64) / total
+        for level in percentile_levels(ticks):
+            rows.append((int(np.searchsorted(share_of, level, "left")), level))
+            if rows[-1][0] == end:
+                break
+        rows.append((end, 100.0))
+    for position, level in rows:
+        count = int(cumulative[position])
         value = _decimal(float(histogram.buckets.high(histogram.index[position])) / ratio, places)
         share = _decimal(level / 100.0, 12)
         inverse = "Infinity" if level == 100.0 else _decimal(1.0 / (1.0 - level / 100.0), 2)

@@ -31,7 +31,7 @@ from functools import cache
 from pathlib import Path
 
 from latencykit.io.source import Format, Head
-from latencykit.io.text_reports import Sniff, has_json_keys
+from latencykit.io.text_reports import has_json_keys
 
 ENTRY_POINTS = "latencykit.formats"
 
@@ -129,20 +129,17 @@ def marks_of_modules() -> dict[str, list[str]]:
     return marks
 
 
-def _by_keys(text: str) -> Sniff:
-    """Return what recognises JSON by its keys: ``a & b | c``, or ``4000: a`` near its begin."""
-    size, colon, keys = text.rpartition(": ")
-    alternatives = (tuple(some.split(" & ")) for some in keys.split(" | "))
-    return has_json_keys(*alternatives, within=int(size) if colon else None)
-
-
 @cache
 def _formats_in(module: str) -> tuple[Format, ...]:
     formats = []
     for name, functions in importlib.import_module(f"latencykit.io.{module}").FORMATS.items():
         row = table()[name]
         pair = (functions,) if callable(functions) else functions
-        sniff, read, write = (*([_by_keys(row["keys"])] if row["keys"] else ()), *pair, None)[:3]
+        if row["keys"]:  # of JSON: ``a & b | c``, or ``4000: a`` near its begin
+            size, colon, keys = row["keys"].rpartition(": ")
+            alternatives = (tuple(some.split(" & ")) for some in keys.split(" | "))
+            pair = (has_json_keys(*alternatives, within=int(size) if colon else None), *pair)
+        sniff, read, write = (*pair, None)[:3]
         formats.append(
             Format(
                 name, row["title"], row["level"], tuple(row["suffixes"].split()), sniff, read,

@@ -228,23 +228,18 @@ def settled(data: Data) -> Data:
             seen = f"the {name.replace('_', ' ')} is {number:.4g}: it was left out"
             changed |= {name: None, "notes": (*changed.get("notes", data.run.notes), seen)}
     data = data.with_run(**changed) if changed else data
-    return data.with_run(notes=notes) if (notes := _contradicted(data)) != data.run.notes else data
-
-
-def _contradicted(data: Data) -> tuple[str, ...]:
-    """The notes of data, with what of its report cannot be true, or what wrk added to it."""
-    run = data.run
-    if is_summary(data) or isinstance(data, Histogram):
-        known = data.stats if is_summary(data) else data.reported_stats
-        filled = run.corrected == "tool" and busy(known, data.count or 0, run, 1.0)
-        if filled:
-            scripted = " (or its script sends several at once)" if run.tool == "wrk" else ""
-            run = run.with_notes(
-                f"{filled}: the tool's correction added some{scripted}; do not correct again"
-            )
-        if (seen := contradiction(data)) is not None and seen not in run.notes:
-            return seen, *run.notes
-    return run.notes
+    if not (is_summary(data) or isinstance(data, Histogram)):
+        return data
+    # what of its report cannot be true, or what wrk added to it
+    run, wrong = data.run, contradiction(data)
+    known = data.stats if is_summary(data) else data.reported_stats
+    if run.corrected == "tool" and (filled := busy(known, data.count or 0, run, 1.0)):
+        scripted = " (or its script sends several at once)" if run.tool == "wrk" else ""
+        run = run.with_notes(
+            f"{filled}: the tool's correction added some{scripted}; do not correct again"
+        )
+    notes = run.notes if wrong is None or wrong in run.notes else (wrong, *run.notes)
+    return data.with_run(notes=notes) if notes != data.run.notes else data
 
 
 # ------------------------------------------------------------

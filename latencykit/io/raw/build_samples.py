@@ -295,38 +295,33 @@ def _aggregated(frames: Iterable[Table], rows: _Rows, notes: list[str]) -> dict[
     table = {name: np.concatenate([part[name] for part in kept]) for name in kept[0]}
     run = _run(plan, rows).with_notes(*plan.notes, *notes, *rows.notes())
     series_data: dict[str, Data] = {}
-    for place, own in _grouped(table):
+    for place, columns in _grouped(table):
         label = _label(place, rows)
-        facts = rows.provenance(rows.series.names[place[0]] if rows.series.names else "")
-        series_data[label] = _aggregate(own, rows, run.replace(**facts), label)
-    return series_data
 
+        def fail(seen: str, label: str = label) -> Exception:
+            seen = f"{label}: {seen}" if label else seen
+            return rows.source.corrupt(None, seen, "", "look at the rows of the table")
 
-def _aggregate(columns: Columns, rows: _Rows, run: Run, label: str) -> Data:
-    """One series of a table of counts or percentiles."""
-    shape = rows.plan.shape
-    assert shape is not None
-
-    def fail(seen: str) -> Exception:
-        return rows.source.corrupt(
-            None, f"{label}: {seen}" if label else seen, "", "look at the rows of the table"
+        own = run.replace(
+            **rows.provenance(rows.series.names[place[0]] if rows.series.names else "")
         )
-
-    outcome = columns.pop("outcome", None)
-    if shape.kind == "percentiles":
-        try:
-            levels = [rows.levels.names[code] for code in columns["level"].tolist()]
-            texts = [rows.texts.names[code] for code in columns["text"].tolist()]
-            return percentile_data(columns, levels, texts, shape, run)
-        except ValueError as error:
-            raise fail(str(error)) from None
-    if outcome is not None:
-        lost = np.bincount(outcome, np.rint(columns["count"]), len(OUTCOMES)).astype(np.int64)
-        run = _with_outcomes(run, lost, operator.add)
-        columns = {name: column[outcome == 0] for name, column in columns.items()}
-    if not columns["count"].any():
-        raise fail("no request was counted")
-    return counted_data(columns, shape, run, fail)
+        outcome = columns.pop("outcome", None)
+        if shape.kind == "percentiles":
+            try:
+                levels = [rows.levels.names[code] for code in columns["level"].tolist()]
+                texts = [rows.texts.names[code] for code in columns["text"].tolist()]
+                series_data[label] = percentile_data(columns, levels, texts, shape, own)
+            except ValueError as error:
+                raise fail(str(error)) from None
+            continue
+        if outcome is not None:
+            lost = np.bincount(outcome, np.rint(columns["count"]), len(OUTCOMES)).astype(np.int64)
+            own = _with_outcomes(own, lost, operator.add)
+            columns = {name: column[outcome == 0] for name, column in columns.items()}
+        if not columns["count"].any():
+            raise fail("no request was counted")
+        series_data[label] = counted_data(columns, shape, own, fail)
+    return series_data
 
 
 def _data(columns: Columns, run: Run, rows: _Rows) -> Data:

@@ -134,13 +134,9 @@ def _are_readable(names: list[str]) -> bool:
     return bool(latency_columns(names)[0] or start_and_end(names)) or looks_aggregated(names)
 
 
-def _fields(line: str, sep: str) -> list[str]:
-    return line.split() if sep == " " else next(csv.reader([line], delimiter=sep), [])
-
-
 def _with_separator(first: str, body: list[str], at: int, comment: str | None) -> Dialect | None:
     for sep in (*_SEPARATORS, " "):
-        names = _fields(first, sep)
+        names = first.split() if sep == " " else next(csv.reader([first], delimiter=sep), [])
         if not 2 <= len(names) <= _WIDEST or (
             sep == " "
             and (

@@ -73,7 +73,8 @@ def sniff_document(head: Head) -> Confidence:
     """Recognise a list of numbers, a list of objects that name a latency, or named columns."""
     text = head.text.lstrip()
     if text[:1] == "[":
-        fits = _LIST.match(text) is not None or _has_latency(_first_value(text, _begin(text, 1)))
+        begin = len(text) - len(text[1:].lstrip())
+        fits = _LIST.match(text) is not None or _has_latency(_first_value(text, begin))
     elif text[:1] == "{" and sniff_lines(head) == Confidence.NO:
         lists = list(re.finditer(r'"([^"\\]{1,80})"\s*:\s*\[\s*', text))
         names = [match[1] for match in lists]
@@ -85,10 +86,6 @@ def sniff_document(head: Head) -> Confidence:
     else:
         fits = False
     return Confidence.GENERIC if fits else Confidence.NO
-
-
-def _begin(text: str, at: int) -> int:
-    return at + len(text[at:]) - len(text[at:].lstrip())
 
 
 # ---------------------------------------------------------------- one object per line

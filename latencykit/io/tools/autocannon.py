@@ -118,15 +118,6 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
             points[float(cells[0])] = value(cells[1])
         elif below and re.match(r"[\w]", cells[0]):
             break
-    run, count = _facts(text, rows)
-    if not count and not stats.get("max"):
-        return {"": build.unanswered(run)}
-    run = run if len(points) > 4 else run.with_notes(_HINT)
-    return {"": build.data_from_points(points, count, stats, run)}
-
-
-def _facts(text: str, rows: list[list[str]]) -> tuple[Run, int | None]:
-    """The run as the lines around the tables describe it, and the number of good replies."""
     codes = re.search(r"^(\d+) 2xx responses, (\d+) non 2xx responses", text, re.MULTILINE)
     total = re.search(r"^([\d.]+)([kM]?) requests in ([\d.]+)s", text, re.MULTILINE)
     errors = re.search(r"^([\d.]+)([kM]?) errors \(([\d.]+)([kM]?) timeouts\)", text, re.MULTILINE)
@@ -152,7 +143,10 @@ def _facts(text: str, rows: list[list[str]]) -> tuple[Run, int | None]:
         connections=fact(text, r"^(\d+) connections?(?! with)\b", int),
         failed=max(failures - late, 0) + refused, timeouts=late, notes=tuple(notes),
     )  # fmt: skip
-    return run, count
+    if not count and not stats.get("max"):
+        return {"": build.unanswered(run)}
+    run = run if len(points) > 4 else run.with_notes(_HINT)
+    return {"": build.data_from_points(points, count, stats, run)}
 
 
 FORMATS = {

@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 
-from latencykit._typing import JSONObject
 from latencykit.core.blocks import Block, MemoryPart
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.run import Run
@@ -179,57 +178,45 @@ def read_latte(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
     for name, total in functions.items() if len(functions) > 1 else ():
         each = [(sample.get("cycle_latency_by_fn") or {}).get(name) for sample in samples]
         parts.append((name, total, each))
+
+    def bare(value: object) -> Any:
+        return value["value"] if isinstance(value, dict) else value
+
     for name, total, each in parts:
         if not isinstance(total, dict):
             continue
         count = int(result.get("request_count" if name == "request" else "cycle_count", 0))
         own = run.replace(aggregate=name == "cycle" and len(functions) > 1)
-        data = _latte_data(name, total, each, samples, own, source, count)
-        if data is not None:
-            yield name, data
-
-
-def _latte_data(
-    name: str,
-    total: JSONObject,
-    each: list[object],
-    samples: list[Any],
-    run: Run,
-    source: Source,
-    count: int,
-) -> Data | None:
-    """The samples as a log, the total as a histogram, or its percentiles (ms)."""
-    payloads = [
-        str(row["histogram"]) for row in each if isinstance(row, dict) and row.get("histogram")
-    ]
-    if len(payloads) > 1 and len(payloads) == len(samples):
-        parts = [build.histogram_of_payload(text, "ns", run, source, name) for text in payloads]
-        blocks = [
-            Block(np.array([k]), np.array([0, h.index.size]), h.index, h.counts, h.buckets)
-            for k, h in enumerate(parts)
+        payloads = [
+            str(row["histogram"]) for row in each if isinstance(row, dict) and row.get("histogram")
         ]
-        starts, lengths = (
-            [float(sample.get(key, 0.0)) for sample in samples] for key in ("time_s", "duration_s")
-        )
-        return HistogramLog(starts, lengths, [MemoryPart(blocks)], run=run)
-
-    def bare(value: object) -> Any:
-        return value["value"] if isinstance(value, dict) else value
-
-    points: dict[float, float] = {}
-    rows = total.get("percentiles") or []
-    if len(rows) == len(_LATTE_PERCENTILES):
-        points = dict(zip(_LATTE_PERCENTILES, map(bare, rows), strict=True))
-    points, stats = build.in_nanoseconds(points, "ms"), {"mean": bare(total.get("mean"))}
-    stats = build.in_nanoseconds(stats, "ms")
-    if total.get("histogram"):
-        return build.histogram_of_payload(
-            total["histogram"], "ns", run, source, name, reported_stats=stats,
-            reported_percentiles=build.printed_rows(points),
-        )  # fmt: skip
-    if not points and not stats:
-        return None
-    return build.data_from_points(points, count, stats, run.replace(unit="ms"))
+        if len(payloads) > 1 and len(payloads) == len(samples):
+            logged = [
+                build.histogram_of_payload(text, "ns", own, source, name) for text in payloads
+            ]
+            blocks = [
+                Block(np.array([k]), np.array([0, h.index.size]), h.index, h.counts, h.buckets)
+                for k, h in enumerate(logged)
+            ]
+            starts, lengths = (
+                [float(sample.get(key, 0.0)) for sample in samples]
+                for key in ("time_s", "duration_s")
+            )
+            yield name, HistogramLog(starts, lengths, [MemoryPart(blocks)], run=own)
+            continue
+        rows = total.get("percentiles") or []
+        points: dict[float, float] = {}
+        if len(rows) == len(_LATTE_PERCENTILES):
+            points = dict(zip(_LATTE_PERCENTILES, map(bare, rows), strict=True))
+        points = build.in_nanoseconds(points, "ms")
+        stats = build.in_nanoseconds({"mean": bare(total.get("mean"))}, "ms")
+        if total.get("histogram"):
+            yield name, build.histogram_of_payload(
+                total["histogram"], "ns", own, source, name, reported_stats=stats,
+                reported_percentiles=build.printed_rows(points),
+            )  # fmt: skip
+        elif points or stats:
+            yield name, build.data_from_points(points, count, stats, own.replace(unit="ms"))
 
 
 FORMATS = {

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from latencykit._typing import Ints, JSONObject
+from latencykit._typing import Ints
 from latencykit.core.buckets import EdgeBuckets
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
@@ -73,61 +73,55 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
     for job in record.get("jobs") or record.get("client_stats") or []:
         settings = {**(record.get("global options") or {}), **(job.get("job options") or {})}
         for direction in _DIRECTIONS:
-            data = _direction(job, direction, settings, record)
-            if data is not None:
-                name = f"{job.get('jobname', 'job')} {direction}"
-                if "hostname" in job:  # of one client of several
-                    name = f"{job['hostname']} {name}"
-                series[build.distinct(name, series)] = data
-                requests += [data] if direction != "sync" else []
+            side = job.get(direction) or {}
+            # Total latency where fio kept its distribution, else completion latency.
+            candidates = [
+                (side[f"{kind}{suffix}"], unit, kind)
+                for suffix, unit in (("_ns", "ns"), ("", "us"))
+                for kind in ("lat", "clat")
+                if isinstance(side.get(f"{kind}{suffix}"), dict)
+            ]
+            candidates = [row for row in candidates if row[0].get("N", row[0].get("max", 0))]
+            full = [row for row in candidates if row[0].get("bins") or row[0].get("percentile")]
+            if not candidates:
+                continue
+            latency, unit, kind = (full or candidates)[0]
+            count = int(latency.get("N") or side.get("total_ios") or 0) or None
+            rate = fact(str(settings.get("rate_iops", "")), r"\A([1-9]\d*)", float)
+            jobs = int(settings.get("numjobs", 1)) if "group_reporting" in settings else 1
+            run = Run(
+                tool="fio", version=str(record.get("fio version", "")).removeprefix("fio-") or None,
+                loop="paced" if rate else "closed", measure="service", corrected="none",
+                start=job["job_start"] / 1e3 if job.get("job_start") else None,
+                duration=side["runtime"] / 1e3 if side.get("runtime") else None,
+                rate=rate * jobs if rate else None, achieved=side.get("iops"), unit=unit,
+                connections=int(settings.get("iodepth", 1)) * jobs, unit_from="format",
+                failed=int(job.get("total_err") or 0),
+            )  # fmt: skip
+            if kind != "lat":
+                run = run.with_notes(f"{_CLAT}; --lat_percentiles=1 adds the time to submit")
+            _, stats = build.statistics_in(latency)
+            points = {float(p): value for p, value in (latency.get("percentile") or {}).items()}
+            points = {p: value for p, value in points.items() if 0 < p < 100}
+            data: Data
+            if bins := latency.get("bins"):
+                middle = np.array(sorted(map(int, bins)), np.int64)
+                counts = np.array([bins[str(key)] for key in middle.tolist()], np.int64)
+                edges = bin_edges(middle)
+                data = build.data_from_buckets(*edges, counts, run, stats=stats, points=points)
+            else:
+                data = build.data_from_points(points, count, stats, run.with_notes(_HINT), unit)
+            name = f"{job.get('jobname', 'job')} {direction}"
+            if "hostname" in job:  # of one client of several
+                name = f"{job['hostname']} {name}"
+            series[build.distinct(name, series)] = data
+            requests += [data] if direction != "sync" else []
     exact = [
         data for data in requests if isinstance(data, Histogram) and _HINT not in data.run.notes
     ]
     if len(exact) < 2 or len(exact) < len(requests):  # printed percentiles cannot be added
         return series
     return {"all": sum(exact[1:], exact[0]).with_run(aggregate=True, unit="ns")} | series
-
-
-def _direction(
-    job: JSONObject, direction: str, settings: JSONObject, record: JSONObject
-) -> Data | None:
-    """One direction of one job."""
-    side = job.get(direction) or {}
-    # Total latency where fio kept its distribution, else completion latency.
-    candidates = [
-        (side[f"{kind}{suffix}"], unit, kind)
-        for suffix, unit in (("_ns", "ns"), ("", "us"))
-        for kind in ("lat", "clat")
-        if isinstance(side.get(f"{kind}{suffix}"), dict)
-    ]
-    candidates = [row for row in candidates if row[0].get("N", row[0].get("max", 0))]
-    full = [row for row in candidates if row[0].get("bins") or row[0].get("percentile")]
-    if not candidates:
-        return None
-    latency, unit, kind = (full or candidates)[0]
-    count = int(latency.get("N") or side.get("total_ios") or 0) or None
-    rate = fact(str(settings.get("rate_iops", "")), r"\A([1-9]\d*)", float)
-    jobs = int(settings.get("numjobs", 1)) if "group_reporting" in settings else 1
-    run = Run(
-        tool="fio", version=str(record.get("fio version", "")).removeprefix("fio-") or None,
-        loop="paced" if rate else "closed", measure="service", corrected="none",
-        start=job["job_start"] / 1e3 if job.get("job_start") else None,
-        duration=side["runtime"] / 1e3 if side.get("runtime") else None,
-        rate=rate * jobs if rate else None, achieved=side.get("iops"),
-        connections=int(settings.get("iodepth", 1)) * jobs, failed=int(job.get("total_err") or 0),
-        unit=unit, unit_from="format",
-    )  # fmt: skip
-    if kind != "lat":
-        run = run.with_notes(f"{_CLAT}; --lat_percentiles=1 adds the time to submit")
-    _, stats = build.statistics_in(latency)
-    points = {float(p): value for p, value in (latency.get("percentile") or {}).items()}
-    points = {p: value for p, value in points.items() if 0 < p < 100}
-    bins = latency.get("bins")
-    if not bins:
-        return build.data_from_points(points, count, stats, run.with_notes(_HINT), unit)
-    middle = np.array(sorted(map(int, bins)), np.int64)
-    counts = np.array([bins[str(key)] for key in middle.tolist()], np.int64)
-    return build.data_from_buckets(*bin_edges(middle), counts, run, stats=stats, points=points)
 
 
 def bin_edges(middle: Ints) -> tuple[Ints, Ints]:

@@ -46,7 +46,22 @@ def _result(record: JSONObject, source: Source) -> Data:
             for code, count in codes.items()
             if not (code.isdigit() and 200 <= int(code) < 400)
         )
-    run, calls = _run(record, failed), int(total.get("Count") or 0)
+    threads = int(record.get("NumThreads") or 0) or None
+    try:
+        rate = max(float(record.get("RequestedQPS") or 0), 0.0)
+    except ValueError:  # "max"
+        rate = 0.0
+    run = Run(
+        tool="fortio", version=str(record["Version"]) if record.get("Version") else None,
+        loop="paced" if rate else "closed", measure="service", corrected="none",
+        start=build.epoch_seconds(record.get("StartTime")),
+        duration=float(record.get("ActualDuration") or 0) / 1e9 or None, rate=rate or None,
+        achieved=float(record.get("ActualQPS") or 0) or None, connections=threads,
+        expected_interval=round(1e9 * threads / rate, 3) if threads and rate else None,
+        failed=failed, timeout=float(record.get("HTTPReqTimeOut") or 0) or None,
+        unit="s", unit_from="format",
+    )  # fmt: skip
+    calls = int(total.get("Count") or 0)
     if calls <= failed:
         return build.unanswered(run)
     buckets = _buckets(total, source)
@@ -121,25 +136,6 @@ def _without(buckets: Buckets, failures: Buckets) -> Buckets | None:
         left[at] -= count
     kept = zip(buckets, left, strict=True)
     return [(low, high, count) for (low, high, _), count in kept if count] if failures else None
-
-
-def _run(record: JSONObject, failed: int) -> Run:
-    """The run as the result describes it."""
-    threads = int(record.get("NumThreads") or 0) or None
-    try:
-        rate = max(float(record.get("RequestedQPS") or 0), 0.0)
-    except ValueError:  # "max"
-        rate = 0.0
-    return Run(
-        tool="fortio", version=str(record["Version"]) if record.get("Version") else None,
-        loop="paced" if rate else "closed", measure="service", corrected="none",
-        start=build.epoch_seconds(record.get("StartTime")),
-        duration=float(record.get("ActualDuration") or 0) / 1e9 or None, rate=rate or None,
-        achieved=float(record.get("ActualQPS") or 0) or None, connections=threads,
-        expected_interval=round(1e9 * threads / rate, 3) if threads and rate else None,
-        failed=failed, timeout=float(record.get("HTTPReqTimeOut") or 0) or None,
-        unit="s", unit_from="format",
-    )  # fmt: skip
 
 
 # ------------------------------------------------------------

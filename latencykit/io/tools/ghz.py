@@ -7,9 +7,8 @@ were answered well (of all with ``--count-errors``).
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +32,20 @@ _HINT = "ghz -O json and -O csv contain every call, and so the full distribution
 def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every call; without them, the percentiles and the histogram."""
     record = json_text.load(source)
-    run = _run(record)
+    settings = record.get("options") or {}
+    rate, clients = float(settings.get("rps") or 0), int(settings.get("concurrency") or 0)
+    scheduled = str(settings.get("load-schedule") or "const") != "const"
+    run = Run(
+        tool="ghz", loop="paced" if rate or scheduled else "closed", measure="service",
+        corrected="none", unit="ns", unit_from="format",
+        rate=rate if rate and not scheduled else None, connections=clients or None,
+        achieved=record.get("rps") or None, timeout=settings.get("timeout") or None,
+        duration=record["total"] / 1e9 if record.get("total") else None,
+    )  # fmt: skip
+    if settings.get("async"):
+        run = run.replace(loop="open", measure="response", corrected="schedule")
+    elif run.rate and clients:
+        run = run.replace(expected_interval=round(clients / rate * 1e9, 3))
     if record.get("details"):
         details = record["details"]
         duration = np.array([row["latency"] for row in details], np.int64)
@@ -70,25 +82,6 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
         },
     )
     return {"": data_of(finish(report))}
-
-
-def _run(record: Mapping[str, Any]) -> Run:
-    """The run as the options of the report describe it."""
-    settings = record.get("options") or {}
-    rate, clients = float(settings.get("rps") or 0), int(settings.get("concurrency") or 0)
-    scheduled = str(settings.get("load-schedule") or "const") != "const"
-    run = Run(
-        tool="ghz", loop="paced" if rate or scheduled else "closed", measure="service",
-        corrected="none", unit="ns", unit_from="format",
-        rate=rate if rate and not scheduled else None, connections=clients or None,
-        achieved=record.get("rps") or None, timeout=settings.get("timeout") or None,
-        duration=record["total"] / 1e9 if record.get("total") else None,
-    )  # fmt: skip
-    if settings.get("async"):
-        return run.replace(loop="open", measure="response", corrected="schedule")
-    if run.rate and clients:
-        return run.replace(expected_interval=round(clients / rate * 1e9, 3))
-    return run
 
 
 def _outcomes(words: Sequence[str] | Sequence[bytes]) -> NDArray[np.int8]:

@@ -12,7 +12,6 @@ import io
 import re
 from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -65,16 +64,12 @@ _POINT_HEADING = re.compile(
 _number = partial(build.number_in, most=1e12)
 
 
-def _columns(cells: list[str]) -> list[str]:
-    """Names of columns as the current version of Locust has them."""
-    return [_NAMES.get(cell.strip().lower(), cell.strip().lower()) for cell in cells]
-
-
 def _rows(source: Source, options: ReadOptions, notes: list[str]) -> Iterator[dict[str, str]]:
     """Rows of a CSV by the names of their columns."""
     text = source.text()
     reader = csv.reader(io.StringIO(text, newline=""))
-    names = _columns(next(reader, []))
+    cells_of_header = (cell.strip().lower() for cell in next(reader, []))
+    names = [_NAMES.get(cell, cell) for cell in cells_of_header]  # as the current version's
     refuse = line_refuser(source, options, text, notes)
     for row in reader:
         if not row:
@@ -198,8 +193,30 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
     series: dict[str, Histogram] = {}
     for entry in entries:
         name = _name({"type": str(entry.get("method") or ""), "name": str(entry["name"])})
-        if entry["num_requests"]:
-            series[build.distinct(name, series)] = _counted(entry)
+        if not entry["num_requests"]:
+            continue
+        times = entry["response_times"]  # counts of rounded values; of failed requests, too
+        value = np.array(sorted(float(key) for key in times))
+        keys = [f"{v:g}" if f"{v:g}" in times else str(v) for v in value.tolist()]
+        half = 0.5 * 10.0 ** (np.floor(np.log10(np.maximum(value, 1))) - 1)
+        half = np.where(value < 100, 0.5, half)
+        count, failed = int(entry["num_requests"]), int(entry["num_failures"])
+        began = entry.get("start_time")
+        span = float(entry.get("last_request_timestamp") or 0) - float(began or 0)
+        run = _RUN.replace(
+            failed=failed, start=began, duration=span if span > 0 else None,
+            achieved=count / span if span > 0 else None,
+            notes=(_ROUNDED, *build.mixed_note(failed)),
+        )  # fmt: skip
+        own = {key: entry[f"{key}_response_time"] for key in ("min", "max")}
+        own["mean"] = entry["total_response_time"] / count
+        low, high = (
+            build.nanoseconds_of(edge, "ms") for edge in (np.maximum(value - half, 0), value)
+        )
+        counts = [int(times[key]) for key in keys]
+        series[build.distinct(name, series)] = Histogram.from_buckets(
+            low, high, counts, run=run, reported_stats=build.in_nanoseconds(own, "ms")
+        )
     parts = list(series.values())
     if len(parts) < 2:
         return dict(series)
@@ -215,30 +232,6 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
     rate = sum(part.run.achieved or 0 for part in parts) or None
     everything = everything.with_run(aggregate=True, unit="ms", achieved=rate, notes=notes)
     return {"Aggregated": everything, **series}
-
-
-def _counted(entry: Mapping[str, Any]) -> Histogram:
-    """Counts of rounded values; failed requests are among them."""
-    times = entry["response_times"]
-    value = np.array(sorted(float(key) for key in times))
-    keys = [f"{v:g}" if f"{v:g}" in times else str(v) for v in value.tolist()]
-    half = np.where(value < 100, 0.5, 0.5 * 10.0 ** (np.floor(np.log10(np.maximum(value, 1))) - 1))
-    total, failed = int(entry["num_requests"]), int(entry["num_failures"])
-    span = float(entry.get("last_request_timestamp") or 0) - float(entry.get("start_time") or 0)
-    run = _RUN.replace(
-        failed=failed, start=entry.get("start_time"), duration=span if span > 0 else None,
-        achieved=total / span if span > 0 else None, notes=(_ROUNDED, *build.mixed_note(failed)),
-    )  # fmt: skip
-    stats = {
-        name: build.nanoseconds(entry[f"{name}_response_time"], "ms") for name in ("min", "max")
-    }
-    stats["mean"] = build.nanoseconds(entry["total_response_time"] / total, "ms")
-    low, high = (
-        build.nanoseconds_of(np.maximum(value - half, 0), "ms"),
-        build.nanoseconds_of(value, "ms"),
-    )
-    counts = [int(times[key]) for key in keys]
-    return Histogram.from_buckets(low, high, counts, run=run, reported_stats=stats)
 
 
 def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001

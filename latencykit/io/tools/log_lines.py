@@ -146,14 +146,14 @@ class Log:
                 texts = re.sub(r"\s+", " ", "\0".join(words.names.tolist()).replace(",", "."))
                 words = Words(words.codes, np.array(texts.split("\0"), object))
             if name == "outcome":
-                outcomes = [self._outcome(text) for text in words.names.tolist()]
+                kinds = {"timeout": self.late, "unfinished": self.canceled, "error": self.failed}
+                outcomes = [
+                    next((kind for kind, like in kinds.items() if re.search(like, text)), "ok")
+                    for text in words.names.tolist()
+                ]
                 words = Words(words.codes, np.array(outcomes, object))
             columns[name] = words
         return Table(columns)
-
-    def _outcome(self, text: str) -> str:
-        kinds = {"timeout": self.late, "unfinished": self.canceled, "error": self.failed}
-        return next((kind for kind, like in kinds.items() if re.search(like, text)), "ok")
 
 
 def _texts(source: Source) -> Iterator[tuple[int, str]]:
@@ -197,7 +197,20 @@ def log_format(pattern: str) -> Format:
     InvalidArgumentError
         For one that is not valid, or has no latency.
     """
-    text = pattern if "(?P<" in pattern else _of_format(pattern)
+    text = pattern
+    if "(?P<" not in pattern:  # each variable is a column that ends where its text does
+        given, parts, at, taken = pattern.replace('\\"', '"'), [], 0, set[str]()
+        for match in _VARIABLE.finditer(given):
+            name = _COLUMNS.get(match["nginx"] or match["apache"], match["nginx"] or "")
+            behind = given[match.end() : match.end() + 1]
+            cell = r"[^\"]*" if behind == '"' else r"[^\]]*" if behind == "]" else r"\S+?"
+            cell = r"\[[^\]]*\]" if match["apache"] == "t" else cell
+            cell = r".*?" if name.startswith("upstream") else cell  # "0.010, 0.020"
+            group = f"(?P<{name}>{cell})" if name and name not in taken else f"(?:{cell})"
+            parts += [re.escape(given[at : match.start()]), group]
+            taken.add(name)
+            at = match.end()
+        text = "".join([*parts, re.escape(given[at:])]) + r"[ \t]*$"
     groups = list(_compiled(text).groupindex)
     if not latency_columns(groups)[0] and not {"start", "end"} <= set(groups):
         raise InvalidArgumentError(
@@ -214,22 +227,6 @@ def _compiled(pattern: str) -> re.Pattern[str]:
         raise InvalidArgumentError(
             f"{printable(pattern, 80)!r} is not a pattern ({error}); expected {_HOW}"
         ) from None
-
-
-def _of_format(text: str) -> str:
-    """The pattern of a log format: each variable is a column that ends where its text does."""
-    text, parts, at, taken = text.replace('\\"', '"'), [], 0, set[str]()
-    for match in _VARIABLE.finditer(text):
-        name = _COLUMNS.get(match["nginx"] or match["apache"], match["nginx"] or "")
-        behind = text[match.end() : match.end() + 1]
-        cell = r"[^\"]*" if behind == '"' else r"[^\]]*" if behind == "]" else r"\S+?"
-        cell = r"\[[^\]]*\]" if match["apache"] == "t" else cell
-        cell = r".*?" if name.startswith("upstream") else cell  # "0.010, 0.020"
-        group = f"(?P<{name}>{cell})" if name and name not in taken else f"(?:{cell})"
-        parts += [re.escape(text[at : match.start()]), group]
-        taken.add(name)
-        at = match.end()
-    return "".join([*parts, re.escape(text[at:])]) + r"[ \t]*$"
 
 
 # ------------------------------------------------------------
