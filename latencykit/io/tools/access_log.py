@@ -285,7 +285,7 @@ def _log_of(head: Head, *, columns: bool = False) -> Log | None:
             parts = [_CLIENT, _REQUEST, _SIZE] + [_BACKEND] * (log.tool == "HAProxy")
             taken = set(re.findall(r"\?P<(\w+)", f"{parts}{log.pattern}")) | {label}
             rest = [re.sub(r'^\S+ "[^"]*" "[^"]*"', "", tail) for tail in tails]
-            often = Counter(name for tail in rest for name in {*_NAMED.findall(tail)})
+            often = Counter(name for tail in rest for name in dict.fromkeys(_NAMED.findall(tail)))
             names = [name for name, number in often.items() if 2 * number >= len(rest)]
             parts += [_LABEL.format(name) for name in names if name not in taken]
             ahead = "".join(f"(?:(?={part})|)" for part in parts)
