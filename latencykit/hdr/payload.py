@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from latencykit._limits import Limits
-    from latencykit._typing import AnyArray, Flags, Ints
+    from latencykit._typing import AnyArray, Bytes, Flags, Ints
 
     Narrow = NDArray[Any]  # integers of 32 bits where they fit, else of 64
 
@@ -678,26 +678,35 @@ def _varints(rows: _Rows) -> tuple[Ints, Ints, Ints]:
     ends = np.searchsorted(last, rows.ends)  # in varints
     if not last.size or (last[ends - 1] != rows.ends - 1)[_lengths(rows.ends) > 0].any():
         raise PayloadError(_CUT_OFF)
-    further = _lengths(last + 1) - 1  # bytes of each varint before its last one
-    longest = int(further.max())
-    value: Narrow = data.take(last, mode="clip").astype(np.uint32 if longest < 4 else np.uint64)
-    for k in range(1, longest + 1):
-        at = np.flatnonzero(further >= k)
-        value[at] = value[at] << 7 | (data[last[at] - k] & 127)
-    half = value >> 1  # of ZigZag: a count, or where the number is odd empty buckets
-    beyond = half * (value & 1)  # buckets beyond the one that any number stands for
-    widest = int(beyond.max(initial=0)) + 1
-    if widest > most:  # and so it cannot overflow what it is added to
-        raise PayloadError(
-            f"the counts contain a run of {widest} empty buckets; the header allows {most}"
-        )
-    steps: Narrow = beyond.astype(np.int64) + 1
+    steps, numbers, is_count = _zigzag(_gather(data, last, _lengths(last + 1) - 1), rows.slots)
     if steps.sum() < 1 << 31:
         steps = steps.astype(np.int32)
-    indptr, index, at = _place(steps, ends, half > beyond, rows.slots)
-    counts = half.take(at, mode="clip").astype(np.int64)
+    indptr, index, at = _place(steps, ends, is_count, rows.slots)
+    counts = numbers.take(at, mode="clip").astype(np.int64)
     _check_sums(indptr, counts, int(counts.max(initial=0)))
     return indptr, index, counts
+
+
+def _gather(data: Bytes, last: Ints, more: Ints) -> Narrow:
+    """Values of the varints that end at `last` after `more` bytes; its arrays end with it."""
+    most = int(more.max())
+    value: Narrow = data.take(last, mode="clip").astype(np.uint32 if most < 4 else np.uint64)
+    for k in range(1, most + 1):
+        at = np.flatnonzero(more >= k)
+        value[at] = value[at] << 7 | (data[last[at] - k] & 127)
+    return value
+
+
+def _zigzag(value: Narrow, slots: Ints) -> tuple[Ints, Narrow, Flags]:
+    """Buckets that each number covers, its half, and whether that half is a count above 0."""
+    half = value >> 1
+    beyond = half * (value & 1)  # buckets beyond the one that any number stands for
+    most = int(beyond.max(initial=0)) + 1
+    if most > slots.max():  # and so it cannot overflow what it is added to
+        raise PayloadError(
+            f"the counts contain a run of {most} empty buckets; the header allows {slots.max()}"
+        )
+    return beyond.astype(np.int64) + 1, half, half > beyond
 
 
 def _place(steps: Narrow, ends: Ints, is_count: Flags, slots: Ints) -> tuple[Ints, Ints, Ints]:
