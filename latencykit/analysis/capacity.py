@@ -384,14 +384,16 @@ def load_curve(
     )  # fmt: skip
     ordered = sorted(measured, key=lambda row: row.rate)
     counts = [row.data for row in ordered if isinstance(row.data, Histogram) and row.data.count]
-    for k, row in enumerate(ordered) if len(counts) > 1 else ():
-        # Queueing of runs with counts only: what exceeds the fastest tenth at low load.
-        counted, evidence = row.data, row.evidence
-        timed = evidence is None or evidence.jackknife is not None
-        if isinstance(counted, Histogram) and counted.count and counted.unit == "ns" and not timed:
-            alone = float(counts[0].percentile(10))
-            waiting = row.rate * max(counted.mean - alone, 0.0) / 1e9
-            ordered[k] = replace(row, evidence=_Queued(counted, waiting, row.rate))
+    if len(counts) > 1:  # queueing of runs with counts only is what exceeds the fastest tenth
+        alone = float(counts[0].percentile(10))  # of the lowest load
+        for k, row in enumerate(ordered):
+            counted, evidence = row.data, row.evidence
+            timed = evidence is None or evidence.jackknife is not None
+            if timed or not isinstance(counted, Histogram) or counted.unit != "ns":
+                continue
+            if counted.count:
+                waiting = row.rate * max(counted.mean - alone, 0.0) / 1e9
+                ordered[k] = replace(row, evidence=_Queued(counted, waiting, row.rate))
     rows = tuple(ordered)
     if slo is None:
         return LoadCurve(rows)
@@ -418,14 +420,11 @@ def load_curve(
     if not low and rows[0].saturated:
         remark = f"overloaded even at the lowest load measured: {overload_text(rows[0])}"
     elif remark:
-        undecided = (
-            f"{remark} (at {_rates(np.array([row.rate]))}: {reason})"
-            for row, own in zip(rows, checks, strict=True)
-            if low < row.rate < high and _bounded(row, own) == "unknown"
-            for reason in [check.reason for check in own if check.bounded == "unknown"][:1]
-            if reason
-        )
-        remark = next(undecided, remark)
+        for row, checked in zip(rows, checks, strict=True):
+            reason = next((check.reason for check in checked if check.bounded == "unknown"), "")
+            if low < row.rate < high and reason and _bounded(row, checked) == "unknown":
+                remark = f"{remark} (at {_rates(np.array([row.rate]))}: {reason})"
+                break
     capacity = Capacity(rate, low, high, remark)
     return LoadCurve(rows, limits, checks, capacity, limits.limits[worst].statistic)
 

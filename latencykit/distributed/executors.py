@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import functools
+import gc
 import importlib
 import logging
 import os
@@ -329,6 +330,9 @@ def dask_executor(address: str) -> Iterator[Executor]:
     # One line of ours says what went wrong; the client has a level of its own.
     for name in ("distributed", "distributed.client", "tornado", "asyncio"):
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+    # A client that got no answer, collected while this one begins, would wait for it for ever: the
+    # library starts and ends clients under one lock.
+    gc.collect()
     try:
         client = distributed.Client(address, timeout=_PATIENCE, set_as_default=False)
     except Exception as error:  # each protocol has errors of its own

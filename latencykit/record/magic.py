@@ -61,8 +61,8 @@ def load(shell: Any) -> None:
             raise InvalidArgumentError(
                 "%latency: nothing to measure; %latency? shows how it is used"
             )
+        # Run as a module's code: looking up a name costs about 0.1 µs.
         code = compile(shell.transform_cell(source), "<%latency>", "exec")
-        # As a module's: looking up a name costs about 0.1 µs.
         if options.n is not None and not 1 <= options.n <= 100 * _MOST:
             raise InvalidArgumentError(f"%latency: -n must be at least 1, not {options.n}")
         count = options.n or _MOST

@@ -15,7 +15,10 @@ from latencykit.errors import LatencyKitError
 for path in sorted(pathlib.Path(sys.argv[1]).rglob("*")):
     if path.is_file() and path.stat().st_size < 200_000:
         with contextlib.suppress(LatencyKitError):
-            said = [(name, repr(one), one.run.notes, one._repr_html_()) for name, one in lk.read_all(path).items()]
+            said = [
+                (name, repr(one), one.run.notes, one._repr_html_(), list(getattr(one, "columns", ())))
+                for name, one in lk.read_all(path).items()
+            ]
             print(path, hashlib.sha256(repr(said).encode()).hexdigest())
 """
 
