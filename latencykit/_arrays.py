@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
-    Scalar = TypeVar("Scalar", bound=np.generic)
+Scalar = TypeVar("Scalar", bound=np.generic)
 
 
 def read_only(array: NDArray[Scalar]) -> NDArray[Scalar]:

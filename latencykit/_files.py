@@ -6,13 +6,10 @@ import contextlib
 import errno
 import os
 import stat
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from latencykit.errors import InvalidArgumentError, LatencyKitError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 
 def checked_page(path: Path) -> Path:

@@ -14,15 +14,13 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+from collections.abc import Iterator
 from dataclasses import asdict, fields
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from latencykit._records import record
 from latencykit.errors import InputTooLargeError, InvalidArgumentError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _VARIABLE = "LATENCYKIT_LIMITS"
 _DEFLATE_RATIO = 1032  # deflate cannot expand further: 258 bytes from two bits

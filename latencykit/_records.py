@@ -7,15 +7,13 @@ of a dataclass, for `dataclasses.replace` and its like, and share their methods.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import MISSING, FrozenInstanceError, dataclass, field
+from inspect import Signature
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, TypeVar, dataclass_transform
+from typing import Any, TypeVar, dataclass_transform
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from inspect import Signature
-
-    Class = TypeVar("Class", bound=type[Any])
+Class = TypeVar("Class", bound=type[Any])
 
 _SHARED = (
     *("__signature__", "__init__", "__repr__", "__setattr__", "__delattr__"),

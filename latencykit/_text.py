@@ -13,11 +13,8 @@ import json
 import os
 import re
 import unicodedata
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from typing import TextIO
+from collections.abc import Iterable, Iterator
+from typing import TextIO
 
 # A password may have a slash in it.
 _LOGIN = r"(?<=://)(?:[^/\s'\"]*|[^/\s:\[]*:(?!\d+\b)(?:(?!//)[^\s'\"]){0,300})@"

@@ -6,12 +6,10 @@ import os
 import sys
 import threading
 from collections import deque
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
 
 from latencykit.errors import InvalidArgumentError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
 
 VARIABLE = "LATENCYKIT_JOBS"
 

@@ -23,27 +23,24 @@ import re
 import threading
 import time
 import warnings
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from collections.abc import Callable, Generator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from latencykit._processes import interruptions, thread_times
 from latencykit._records import record
+from latencykit._typing import Floats
 from latencykit.analysis.slo import SLO
 from latencykit.core.histogram import Histogram
 from latencykit.core.jackknife import spread, student_quantile
 from latencykit.errors import DataNotAvailableError, InvalidArgumentError, UndecidedWarning
 from latencykit.units import format_change, format_count, format_duration, parse_duration
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Mapping, Sequence
-    from pathlib import Path
-
-    from latencykit._typing import Floats
-
-    Function: TypeAlias = Callable[[], object]
-    Time: TypeAlias = str | float
-    Verdict: TypeAlias = Literal["passed", "failed", "undecided", "off"]
+Function: TypeAlias = Callable[[], object]
+Time: TypeAlias = str | float
+Verdict: TypeAlias = Literal["passed", "failed", "undecided", "off"]
 
 
 @record()

@@ -6,13 +6,12 @@ Nothing is imported until a fixture is used.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from latencykit.assertions import Latency, LatencyResult
     from latencykit.ctrlz.run import Calibration
 

@@ -16,9 +16,11 @@ pytest finds the tests by the name of the subclass. Register the format itself b
 from __future__ import annotations
 
 import gzip
+import os
 import random
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -27,13 +29,7 @@ from latencykit.core.summary import Summary
 from latencykit.errors import LatencyKitError
 from latencykit.io.reading import read_source
 from latencykit.io.registry import builtin_formats
-from latencykit.io.source import Confidence, Head, ReadOptions, Source, level_name
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Iterator, Sequence
-
-    from latencykit.io.source import Format
+from latencykit.io.source import Confidence, Format, Head, ReadOptions, Source, level_name
 
 __all__ = ["FormatContract"]
 

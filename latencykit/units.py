@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from latencykit._text import printable
 from latencykit.errors import DataNotAvailableError, InvalidArgumentError, require
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import TypeAlias
-
     import numpy as np
 
-    Moment: TypeAlias = float | str | datetime | timedelta | np.datetime64 | np.timedelta64
+Moment: TypeAlias = "float | str | datetime | timedelta | np.datetime64 | np.timedelta64"
 
 NANOSECONDS: dict[str, float] = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
 """Nanoseconds per unit of stored values; ``none`` (a bare number) has none."""

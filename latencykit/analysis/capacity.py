@@ -7,19 +7,22 @@ least* the highest.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from latencykit._arrays import Value
 from latencykit._records import record
 from latencykit._text import brief_list
-from latencykit.analysis.slo import for_all_series, why
+from latencykit._typing import Floats
+from latencykit.analysis.slo import SLO, Outcome, SLORow, for_all_series, why
+from latencykit.core import Data
 from latencykit.core.evidence import Evidence
 from latencykit.core.histogram import Histogram, histogram_of
-from latencykit.core.quantiles import normal_quantile, rank_interval, values_at_ranks
+from latencykit.core.quantiles import PercentileRow, normal_quantile, rank_interval, values_at_ranks
 from latencykit.core.repr_html import listing_html
 from latencykit.core.run import require_data
 from latencykit.core.samples import Samples
@@ -28,15 +31,7 @@ from latencykit.errors import DataNotAvailableError, InvalidArgumentError, requi
 from latencykit.units import NANOSECONDS, format_value
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import pandas as pd
-    from numpy.typing import ArrayLike
-
-    from latencykit._typing import Floats
-    from latencykit.analysis.slo import SLO, Outcome, SLORow
-    from latencykit.core import Data
-    from latencykit.core.quantiles import PercentileRow
 
 
 @record()

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from latencykit._arrays import as_positions
 from latencykit._records import record
+from latencykit._typing import Floats
+from latencykit.core import Data
 from latencykit.core.histogram import histogram_of, statistic_of
 from latencykit.core.repr_html import listing_html
 from latencykit.core.summary import Summary
@@ -26,13 +29,7 @@ from latencykit.errors import (
 from latencykit.units import format_change
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import pandas as pd
-    from numpy.typing import ArrayLike
-
-    from latencykit._typing import Floats
-    from latencykit.core import Data
 
 
 _MOST_RUNS = 5000  # distances of all pairs: 200 MB

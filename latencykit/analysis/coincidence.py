@@ -17,6 +17,7 @@ words.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
@@ -25,23 +26,20 @@ import numpy as np
 from latencykit._arrays import Value
 from latencykit._records import record
 from latencykit._text import format_items
+from latencykit._typing import Flags, Floats
 from latencykit.analysis.omission import stalls_of
 from latencykit.analysis.period import period_of
-from latencykit.analysis.slow_times import SlowTimes, own_findings, probability_text
+from latencykit.analysis.slow_times import Incident, SlowTimes, own_findings, probability_text
 from latencykit.analysis.stalls import Stalls, hulls
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.repr_html import listing_html
+from latencykit.core.samples import Samples
 from latencykit.units import format_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     import pandas as pd
 
-    from latencykit._typing import Flags, Floats
-    from latencykit.analysis.slow_times import Incident
     from latencykit.core.events import Events
-    from latencykit.core.samples import Samples
 
 
 @record()

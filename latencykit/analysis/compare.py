@@ -9,16 +9,21 @@ from __future__ import annotations
 import itertools
 import math
 import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from latencykit._arrays import Value, as_positions
 from latencykit._records import record
 from latencykit._text import brief_list, option
+from latencykit._typing import Floats
 from latencykit.analysis.clock_ticks import clock_step
 from latencykit.analysis.omission import omission_text
+from latencykit.core import Data
+from latencykit.core.evidence import Evidence
 from latencykit.core.histogram import Histogram, histogram_of, statistic_of
 from latencykit.core.jackknife import student_quantile
 from latencykit.core.quantiles import (
@@ -29,7 +34,7 @@ from latencykit.core.quantiles import (
     share_interval,
 )
 from latencykit.core.repr_html import listing_html
-from latencykit.core.run import Note, require_data
+from latencykit.core.run import Note, Run, require_data
 from latencykit.core.summary import Summary
 from latencykit.core.trimmed import parse_trim, ranks_of_mean, statistic_name
 from latencykit.errors import DataNotAvailableError, IncompatibleDataError, InvalidArgumentError
@@ -46,19 +51,10 @@ from latencykit.units import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
     import pandas as pd
-    from numpy.typing import ArrayLike
 
-    from latencykit._typing import Floats
-    from latencykit.core import Data
-    from latencykit.core.evidence import Evidence
-    from latencykit.core.run import Run
-
-    Side = Histogram | Summary
-    Runs = Data | Sequence[Data] | Mapping[str, Data]
-
+Side = Histogram | Summary
+Runs: TypeAlias = "Data | Sequence[Data] | Mapping[str, Data]"
 Verdict = Literal["same", "better", "worse", "mixed", "inconclusive"]
 
 TAIL = "TM(95%:)/p50"

@@ -11,16 +11,19 @@ layout has buckets below it, not 100 million.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from latencykit._arrays import ragged
 from latencykit._records import record
 from latencykit._text import option
-from latencykit.core.blocks import Block
-from latencykit.core.buckets import HdrBuckets
+from latencykit._typing import Floats, Ints
+from latencykit.core.blocks import Block, Part
+from latencykit.core.buckets import Buckets, HdrBuckets
 from latencykit.core.consistency import contradiction
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog, mapped_through
@@ -34,16 +37,6 @@ from latencykit.errors import (
     InvalidArgumentError,
 )
 from latencykit.units import NANOSECONDS, format_duration, parse_duration
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from numpy.typing import NDArray
-
-    from latencykit._typing import Floats, Ints
-    from latencykit.core.blocks import Part
-    from latencykit.core.buckets import Buckets
-
 
 _AT_ONCE = 1 << 20  # fills, or buckets, per pass
 _MOST = 1 << 62  # of all counts together

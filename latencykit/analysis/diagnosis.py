@@ -10,20 +10,18 @@ import numpy as np
 
 from latencykit._arrays import Value
 from latencykit._records import record
-from latencykit.analysis.explanations import MODEL
-from latencykit.core.histogram import STANDARD_PERCENTILES
+from latencykit.analysis.explanations import MODEL, Explained
+from latencykit.analysis.stall_records import StallRecord
+from latencykit.analysis.stalls import Stalls
+from latencykit.core.histogram import STANDARD_PERCENTILES, Histogram
+from latencykit.core.histogram_log import HistogramLog
+from latencykit.core.run import Run
+from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from latencykit.analysis.explanations import Explained
-    from latencykit.analysis.stall_records import StallRecord
-    from latencykit.analysis.stalls import Stalls
-    from latencykit.core.histogram import Histogram
-    from latencykit.core.histogram_log import HistogramLog
-    from latencykit.core.run import Run
-    from latencykit.core.samples import Samples
 
 Verdict = Literal["omits", "clean", "no stall", "service times", "unknown"]
 Method = Literal["backfill", "retime"]

@@ -22,17 +22,20 @@ that goes with slow requests only because it goes with another one does not stan
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import field, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from latencykit._arrays import Value, as_positions
 from latencykit._records import record
 from latencykit._text import format_items
-from latencykit.analysis.coincidence import coincide
+from latencykit._typing import Flags, Floats, Ints
+from latencykit.analysis.coincidence import Coincidence, coincide
 from latencykit.analysis.slow_times import threshold_name
 from latencykit.core.columns import Words
 from latencykit.core.events import Events
@@ -40,12 +43,13 @@ from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.quantiles import share_interval
 from latencykit.core.repr_html import listing_html
-from latencykit.core.run import require_data
+from latencykit.core.run import Run, require_data
 from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.errors import DataNotAvailableError, InvalidArgumentError
 from latencykit.io import registry
 from latencykit.io.events import read_events
 from latencykit.units import (
+    Moment,
     format_duration,
     format_moment,
     format_percentile,
@@ -55,15 +59,7 @@ from latencykit.units import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     import pandas as pd
-    from numpy.typing import NDArray
-
-    from latencykit._typing import Flags, Floats, Ints
-    from latencykit.analysis.coincidence import Coincidence
-    from latencykit.core.run import Run
-    from latencykit.units import Moment
 
 
 @record()

@@ -22,18 +22,14 @@ them.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from latencykit._records import record
-from latencykit.analysis.stall_records import NEAR, RECORD, poisson_decades
+from latencykit._typing import Floats
+from latencykit.analysis.stall_records import NEAR, RECORD, StallRecord, poisson_decades
 from latencykit.analysis.stalls import TINY
 from latencykit.core.quantiles import poisson_at_least
-
-if TYPE_CHECKING:
-    from latencykit._typing import Floats
-    from latencykit.analysis.stall_records import StallRecord
 
 EXPLANATIONS = {
     "recorded": "a stall that was recorded in full",

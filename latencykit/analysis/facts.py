@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from latencykit._records import record
 from latencykit.analysis.stalls import SLOW, Trace, constant_load, usual_latency, usual_rate
+from latencykit.core import Data
 from latencykit.core.histogram import Histogram
-from latencykit.core.histogram_log import HistogramLog, in_succession, interval_series
+from latencykit.core.histogram_log import (
+    HistogramLog,
+    IntervalSeries,
+    in_succession,
+    interval_series,
+)
+from latencykit.core.run import Run
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
 from latencykit.errors import InvalidArgumentError
 from latencykit.units import NANOSECONDS, parse_duration
-
-if TYPE_CHECKING:
-    from latencykit.core.histogram_log import IntervalSeries
-    from latencykit.core.run import Run
-
-    Data = Samples | HistogramLog | Histogram | Summary
 
 
 @record()

@@ -12,18 +12,23 @@ requests follow each other.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from latencykit._arrays import as_positions
 from latencykit._records import record
-from latencykit.core.buckets import EdgeBuckets
+from latencykit._typing import Floats, Ints
+from latencykit.core import Data
+from latencykit.core.blocks import Block
+from latencykit.core.buckets import Buckets, EdgeBuckets
 from latencykit.core.distribution import Distribution
-from latencykit.core.evidence import tail_counts, tail_shares
-from latencykit.core.histogram import histogram_of
+from latencykit.core.evidence import Evidence, tail_counts, tail_shares
+from latencykit.core.histogram import Histogram, histogram_of
 from latencykit.core.histogram_log import HistogramLog, in_succession, interval_series, scan
 from latencykit.core.jackknife import Jackknife
 from latencykit.core.quantiles import (
@@ -55,17 +60,7 @@ from latencykit.units import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     import pandas as pd
-    from numpy.typing import ArrayLike, NDArray
-
-    from latencykit._typing import Floats, Ints
-    from latencykit.core import Data
-    from latencykit.core.blocks import Block
-    from latencykit.core.buckets import Buckets
-    from latencykit.core.evidence import Evidence
-    from latencykit.core.histogram import Histogram
 
 
 def survival(counts: ArrayLike) -> Floats:

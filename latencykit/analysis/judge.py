@@ -5,18 +5,14 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from latencykit._records import record
+from latencykit._typing import Floats
 from latencykit.errors import InvalidArgumentError
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
-    from latencykit._typing import Floats
-
 
 Verdict = Literal["same", "better", "worse", "confirm", "unknown"]
 

@@ -11,17 +11,14 @@ parts of the run have values of each mode: a latency that drifts, or changes for
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from latencykit._arrays import as_positions
+from latencykit._typing import Floats, Ints
 from latencykit.core.quantiles import is_resolved
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from latencykit._typing import Floats, Ints
 
 
 class Mode(NamedTuple):

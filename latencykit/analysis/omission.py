@@ -15,12 +15,13 @@ import numpy as np
 
 from latencykit._records import record
 from latencykit._text import format_items
+from latencykit._typing import Floats
 from latencykit.analysis.correct import on_a_fine_grid
-from latencykit.analysis.diagnosis import Bound, Diagnosis
-from latencykit.analysis.explanations import COMPLETE, explain_stalls
-from latencykit.analysis.facts import FACTS, facts_of
+from latencykit.analysis.diagnosis import Bound, Diagnosis, Verdict
+from latencykit.analysis.explanations import COMPLETE, Explained, explain_stalls
+from latencykit.analysis.facts import FACTS, Facts, facts_of
 from latencykit.analysis.period import period_of
-from latencykit.analysis.stall_records import stall_record
+from latencykit.analysis.stall_records import StallRecord, stall_record
 from latencykit.analysis.stalls import (
     TINY,
     TRACE,
@@ -31,7 +32,7 @@ from latencykit.analysis.stalls import (
 from latencykit.analysis.timeouts import suspected_timeout
 from latencykit.core.buckets import HdrBuckets
 from latencykit.core.consistency import contradiction
-from latencykit.core.histogram import STANDARD_PERCENTILES, statistic_of
+from latencykit.core.histogram import STANDARD_PERCENTILES, Histogram, statistic_of
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.run import require_data
 from latencykit.core.samples import Samples
@@ -41,15 +42,6 @@ from latencykit.units import NANOSECONDS, format_duration
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from latencykit._typing import Floats
-    from latencykit.analysis.diagnosis import Verdict
-    from latencykit.analysis.explanations import Explained
-    from latencykit.analysis.facts import Facts
-    from latencykit.analysis.stall_records import StallRecord
-    from latencykit.core.histogram import Histogram
-
-    Data = Samples | HistogramLog | Histogram | Summary
 
 
 # ------------------------------------------------------------

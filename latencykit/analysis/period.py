@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from latencykit._records import record
 from latencykit.units import format_duration
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
 
 
 @record()

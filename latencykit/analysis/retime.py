@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import NDArray
 
 from latencykit._arrays import ragged
 from latencykit._text import option
+from latencykit._typing import Floats, Ints
 from latencykit.core.run import require_data
 from latencykit.core.samples import Samples
 from latencykit.errors import (
@@ -18,12 +18,6 @@ from latencykit.errors import (
     require,
 )
 from latencykit.units import format_count, format_duration
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from latencykit._typing import Floats, Ints
-
 
 _SLACK = 0.05  # of an interval: variation of the pacing
 _MOST = 1 << 25  # requests that are added: each is a row, of 100 bytes while it is computed

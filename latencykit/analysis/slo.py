@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,6 +15,7 @@ from latencykit._text import option
 from latencykit.analysis.clock_ticks import clock_step
 from latencykit.analysis.omission import omission_text
 from latencykit.analysis.timeouts import suspected_timeout
+from latencykit.core import Data
 from latencykit.core.buckets import EdgeBuckets
 from latencykit.core.consistency import contradiction
 from latencykit.core.distribution import Distribution
@@ -36,12 +38,9 @@ from latencykit.units import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     import pandas as pd
 
     from latencykit.analysis.judge import RunVerdict
-    from latencykit.core import Data
 
 
 Outcome = Literal["met", "missed", "unknown"]

@@ -9,15 +9,15 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from latencykit._records import record
+from latencykit._typing import Floats
 from latencykit.analysis.omission import stalls_of
 from latencykit.analysis.period import period_of
 from latencykit.analysis.stalls import LEVELS, SlowFold, Stalls, hulls
-from latencykit.core.evidence import Tails
+from latencykit.core.evidence import Evidence, Tails
 from latencykit.core.histogram import STANDARD_PERCENTILES
 from latencykit.core.histogram_log import HistogramLog, expect, interval_series, scan
 from latencykit.core.samples import OUTCOMES, Samples
@@ -31,10 +31,6 @@ from latencykit.units import (
     in_unit,
     parse_percentile,
 )
-
-if TYPE_CHECKING:
-    from latencykit._typing import Floats
-    from latencykit.core.evidence import Evidence
 
 
 @record()

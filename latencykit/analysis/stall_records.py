@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from latencykit._records import record
+from latencykit._typing import Flags, Floats, Ints
 from latencykit.analysis.stalls import (
     MAD,
     PARTLY,
     TAIL,
     THROUGHOUT,
     TINY,
+    Stalls,
     Trace,
     alike_decades,
     beyond_tail,
@@ -30,13 +32,11 @@ from latencykit.analysis.stalls import (
     rare_mode_decades,
     tail_decades,
 )
+from latencykit.core.histogram import Histogram
+from latencykit.core.histogram_log import IntervalSeries
 
 if TYPE_CHECKING:
-    from latencykit._typing import Flags, Floats, Ints
     from latencykit.analysis.facts import Facts
-    from latencykit.analysis.stalls import Stalls
-    from latencykit.core.histogram import Histogram
-    from latencykit.core.histogram_log import IntervalSeries
 
 
 @record()

@@ -15,23 +15,22 @@ import numpy as np
 
 from latencykit._arrays import Value, as_positions, read_only
 from latencykit._records import record
-from latencykit.core.histogram_log import HistogramLog, scan
+from latencykit._typing import Flags, Floats, Ints
+from latencykit.core.blocks import Block
+from latencykit.core.histogram_log import HistogramLog, IntervalSeries, scan
 from latencykit.core.quantiles import median, poisson_at_least
 from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.units import NANOSECONDS, format_duration
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 MAD = 1.4826
 """Standard deviation of a normal distribution over its median absolute deviation."""
 
 TINY = 1e-9
 """Seconds: shorter times are rounding."""
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from latencykit._typing import Flags, Floats, Ints
-    from latencykit.core.blocks import Block
-    from latencykit.core.histogram_log import IntervalSeries
 
 
 @record(eq=False)

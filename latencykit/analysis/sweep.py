@@ -9,19 +9,15 @@ coming from an overload, since a system may not recover from one (hysteresis).
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Sequence
+from typing import Literal
 
 from latencykit._records import record
-from latencykit.analysis.capacity import bracket
+from latencykit.analysis.capacity import LoadCurve, bracket
+from latencykit.analysis.slo import Outcome
 from latencykit.core.evidence import Tails
 from latencykit.core.quantiles import is_resolved
 from latencykit.errors import InvalidArgumentError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from latencykit.analysis.capacity import LoadCurve
-    from latencykit.analysis.slo import Outcome
 
 Purpose = Literal["warm-up", "double", "bisect", "longer", "repeat", "retest"]
 

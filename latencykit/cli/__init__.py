@@ -12,16 +12,14 @@ import io
 import logging
 import os
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import click
 
 from latencykit import __version__
 from latencykit._text import printable, without_secrets
 from latencykit.errors import LatencyKitError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 __all__ = ["main"]
 

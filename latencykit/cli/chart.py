@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from latencykit.cli.inputs import load, with_parts
+from latencykit.cli.inputs import Input, load, with_parts
 from latencykit.cli.options import (
     OUTPUT_FILE,
     Command,
@@ -30,11 +32,7 @@ from latencykit.cli.output import (
 from latencykit.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
     from latencykit._typing import JSONObject
-    from latencykit.cli.inputs import Input
 
 _KINDS = ("percentiles", "timeline", "heatmap", "density", "ccdf", "dashboard")
 _CURVES = ("percentiles", "ccdf", "dashboard")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from latencykit.cli.inputs import load
+from latencykit.cli.inputs import Input, load
 from latencykit.cli.options import (
     OUTPUT_FILE,
     Command,
@@ -26,10 +27,7 @@ from latencykit.cli.output import atomic, print_assumed_units, print_json, print
 from latencykit.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from latencykit.analysis.slo import SLO, SLOResult
-    from latencykit.cli.inputs import Input
 
 
 @click.command("check", cls=Command)

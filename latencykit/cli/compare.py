@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import click
 
@@ -24,9 +25,6 @@ from latencykit.cli.options import (
 from latencykit.cli.output import print_result, write_chart
 from latencykit.core.run import code_of
 from latencykit.errors import InvalidArgumentError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @click.command("compare", cls=Command)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import click
 
 from latencykit.cli.inputs import load, without_aggregates
 from latencykit.cli.options import OUTPUT_FILE, Command, Inputs, format_option, inputs
 from latencykit.cli.output import atomic, print_assumed_units, print_written
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @click.command("convert", cls=Command)

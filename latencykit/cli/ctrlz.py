@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import click
 
@@ -15,9 +16,6 @@ from latencykit.cli.options import (
     output_options,
 )
 from latencykit.cli.output import print_json, print_text, write_chart
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @click.command("ctrlz")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -25,8 +26,6 @@ from latencykit.cli.output import print_result, write_chart
 from latencykit.errors import InputTooLargeError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from latencykit.analysis.diagnosis import Diagnosis
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -10,8 +11,6 @@ from latencykit.cli.options import OUTPUT_FILE, format_option, note
 from latencykit.cli.output import print_json, print_text
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from latencykit.record.hiccup import HiccupProgress
 
 

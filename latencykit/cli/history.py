@@ -6,6 +6,7 @@ import contextlib
 import datetime as dt
 import shlex
 import subprocess
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -25,8 +26,6 @@ from latencykit.cli.output import atomic, print_result
 from latencykit.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from latencykit.history.history import History, HistoryVerdict
 
 _RERUNS = 2  # three runs decide

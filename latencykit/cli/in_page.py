@@ -11,12 +11,9 @@ import json
 import os
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _PACKAGES = {"pandas", "scipy"}
 """Large packages that the page loads once a format needs them."""

@@ -9,6 +9,7 @@ import math
 import os
 import re
 from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,14 +17,12 @@ from typing import TYPE_CHECKING, Any
 from latencykit._limits import check_series
 from latencykit._records import record
 from latencykit._text import brief_list, without_secrets
-from latencykit.cli.options import note, progress
+from latencykit.cli.options import Inputs, note, progress
 from latencykit.errors import DataNotAvailableError, InvalidArgumentError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
     from concurrent.futures import Executor
 
-    from latencykit.cli.options import Inputs
     from latencykit.core.run import Run
     from latencykit.distributed.executors import LocalExecutor
     from latencykit.distributed.results import BinnedLog

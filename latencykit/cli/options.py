@@ -7,9 +7,10 @@ import functools
 import math
 import sys
 import time
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
@@ -19,9 +20,6 @@ from latencykit.errors import InvalidArgumentError
 from latencykit.units import format_duration, parse_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from typing import TextIO
-
     from click.decorators import FC
 
     from latencykit.analysis.judge import RunVerdict

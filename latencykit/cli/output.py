@@ -5,22 +5,19 @@ from __future__ import annotations
 import contextlib
 import shlex
 import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from latencykit._text import brief_list, for_stream, on_terminal, printable, prose, without_secrets
-from latencykit.cli.inputs import expand
-from latencykit.cli.options import is_terminal, note, progress
+from latencykit.cli.inputs import Input, expand
+from latencykit.cli.options import Inputs, is_terminal, note, progress
 from latencykit.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
     from latencykit._typing import JSONObject
-    from latencykit.cli.inputs import Input
-    from latencykit.cli.options import Inputs
     from latencykit.core.run import Run
 
 

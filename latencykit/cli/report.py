@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import click
 
@@ -18,9 +18,6 @@ from latencykit.cli.options import (
     with_unit,
 )
 from latencykit.cli.output import beside, print_assumed_units, print_written, write_page
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @click.command("report", cls=Command)

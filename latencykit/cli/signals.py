@@ -6,13 +6,9 @@ import contextlib
 import signal
 import sys
 import threading
-from importlib.machinery import PathFinder
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from importlib.machinery import ModuleSpec
-    from types import FrameType, ModuleType
+from collections.abc import Iterator, Sequence
+from importlib.machinery import ModuleSpec, PathFinder
+from types import FrameType, ModuleType
 
 _COMPILED = frozenset(
     {"numpy", "scipy", "pandas", "matplotlib", "pyarrow", "dask", "distributed", "zstandard"}

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:  # for annotations: importing `latencykit.core` loads no data type
-    from typing import TypeAlias
-
     from typing_extensions import TypeIs
 
     from latencykit.core.histogram import Histogram
@@ -15,7 +13,8 @@ if TYPE_CHECKING:  # for annotations: importing `latencykit.core` loads no data 
     from latencykit.core.samples import Samples
     from latencykit.core.summary import Summary
 
-    Data: TypeAlias = Samples | HistogramLog | Histogram | Summary
+
+Data: TypeAlias = "Samples | HistogramLog | Histogram | Summary"
 
 
 def is_samples(data: object) -> TypeIs[Samples]:

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from latencykit.core import is_summary
-from latencykit.core.histogram import merge_histograms, reported
+from latencykit.core import Data, is_summary
+from latencykit.core.histogram import Histogram, merge_histograms, reported
 from latencykit.core.histogram_log import HistogramLog, merge_logs
 from latencykit.core.run import require_data
 from latencykit.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from latencykit.core import Data
-    from latencykit.core.histogram import Histogram
     from latencykit.core.samples import Samples
 
 

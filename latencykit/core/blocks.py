@@ -7,16 +7,19 @@ with the length of a log.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from latencykit._arrays import as_positions
 from latencykit._records import record
-from latencykit.core.buckets import CellBuckets, HdrBuckets, add_up
+from latencykit._typing import AnyArray, Floats, Ints
+from latencykit.core.buckets import Buckets, CellBuckets, Counts, HdrBuckets, add_up
 from latencykit.core.quantiles import (
     occupied,
     row_mean_std,
@@ -24,14 +27,6 @@ from latencykit.core.quantiles import (
     running_sums,
 )
 from latencykit.errors import InputTooLargeError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from numpy.typing import NDArray
-
-    from latencykit._typing import AnyArray, Floats, Ints
-    from latencykit.core.buckets import Buckets, Counts
 
 _DENSE = 32 << 20  # bytes of totals of several layouts; further layouts are kept entry by entry
 _ASIDE = 1 << 22  # entries of further layouts that wait to be added up

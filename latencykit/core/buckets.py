@@ -16,25 +16,20 @@ Index arithmetic follows ``AbstractHistogram.java`` of HdrHistogram 2.2.2 (``get
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import field
 from functools import reduce
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from latencykit._arrays import Value, read_only
 from latencykit._records import record
+from latencykit._typing import AnyArray, Floats, Ints
 from latencykit.errors import InvalidArgumentError
 from latencykit.units import format_value
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import ArrayLike
-
-    from latencykit._typing import AnyArray, Floats, Ints
-
-    Counts = tuple["Buckets", Ints, Ints]
+Counts = tuple["Buckets", Ints, Ints]
 
 _CHUNK = 1 << 16  # samples per pass: the temporaries stay in the cache
 _LARGEST = 1e288  # a scale: 2**63 of its steps are still a number

@@ -7,16 +7,12 @@ by such a report, `diagnose` and `correct` derive nothing from it. Rounding does
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from latencykit._text import format_items
-from latencykit.core.run import CONTRADICTS
+from latencykit.core.run import CONTRADICTS, Run
 from latencykit.units import NANOSECONDS, format_count, format_duration
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from latencykit.core.run import Run
 
 COARSE = 0.05
 """Locust prints percentiles with two digits, and the maximum with all."""

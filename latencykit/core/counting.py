@@ -8,22 +8,17 @@ too, finer than the layout.
 from __future__ import annotations
 
 import mmap
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
 
+from latencykit._typing import AnyArray, Ints
 from latencykit.core import kernel
 from latencykit.core.buckets import HdrBuckets
 from latencykit.core.quantiles import occupied
 from latencykit.errors import InvalidArgumentError, require
 from latencykit.units import NANOSECONDS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from latencykit._typing import AnyArray, Ints
-
 
 _CHUNK = 1 << 16  # values per pass of numpy: the temporaries stay in the second-level cache
 _MOST = 1 << 31  # values per pass of the compiled loop

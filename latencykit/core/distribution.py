@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING, overload
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from latencykit._arrays import Value
 from latencykit._records import record
+from latencykit._typing import Floats
+from latencykit.core.buckets import Buckets
 from latencykit.core.quantiles import Percentiles
 from latencykit.core.run import Run
 from latencykit.errors import InvalidArgumentError
 from latencykit.units import format_value, in_unit, unit_factor
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import pandas as pd
-    from numpy.typing import ArrayLike, NDArray
-
-    from latencykit._typing import Floats
-    from latencykit.core.buckets import Buckets
 
 
 @record(eq=False)

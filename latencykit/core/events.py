@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import field, replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from latencykit._arrays import Value
 from latencykit._records import record
+from latencykit._typing import Floats
 from latencykit.errors import InvalidArgumentError
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
-    from latencykit._typing import Floats
-
 
 Clock = Literal["epoch", "local", "relative"]
 

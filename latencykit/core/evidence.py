@@ -7,15 +7,18 @@ ranks, assuming independent requests; `Tails` uses time, and `Jackknife` what va
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from latencykit._arrays import Value, as_positions
 from latencykit._records import record
-from latencykit.core.buckets import HdrBuckets
+from latencykit._typing import AnyArray, Flags, Floats, Ints
+from latencykit.core.buckets import Buckets, HdrBuckets
 from latencykit.core.jackknife import RULE, Jackknife, spread, student_quantile
 from latencykit.core.kernel import tabulate
 from latencykit.core.quantiles import (
@@ -30,13 +33,7 @@ from latencykit.core.quantiles import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import ArrayLike
-
-    from latencykit._typing import AnyArray, Flags, Floats, Ints
     from latencykit.core.blocks import Block
-    from latencykit.core.buckets import Buckets
 
 
 _SLIVER = 1.5  # of the requests above: p90 and p95 are a factor of 2 apart

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from latencykit._arrays import Value, read_only
 from latencykit._records import record
 from latencykit._text import brief_list
+from latencykit._typing import Floats, Ints
 from latencykit.core.buckets import (
     COST,
+    Buckets,
     CellBuckets,
     EdgeBuckets,
     HdrBuckets,
@@ -60,15 +64,9 @@ from latencykit.units import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from typing import Unpack
-
     import pandas as pd
     from hdrh.histogram import HdrHistogram
-    from numpy.typing import ArrayLike
 
-    from latencykit._typing import Floats, Ints
-    from latencykit.core.buckets import Buckets
     from latencykit.core.summary import Summary
     from latencykit.core.trimmed import Trimmed
 

@@ -9,22 +9,27 @@ the log.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from latencykit._arrays import Value, equal, read_only
 from latencykit._records import record
 from latencykit._text import did_you_mean, option
+from latencykit._typing import Floats, Ints
 from latencykit.core.blocks import (
     Block,
+    Fold,
+    Part,
     SeriesFold,
     TagPart,
     TotalsFold,
     entry_sums,
 )
-from latencykit.core.buckets import HdrBuckets
+from latencykit.core.buckets import Buckets, Counts, HdrBuckets
 from latencykit.core.evidence import MOST_BINS, Tails, TailTable
 from latencykit.core.histogram import (
     Histogram,
@@ -39,6 +44,7 @@ from latencykit.core.quantiles import distinct
 from latencykit.core.run import Run, merge_runs
 from latencykit.errors import IncompatibleDataError, InvalidArgumentError
 from latencykit.units import (
+    Moment,
     checked_unit,
     format_count,
     format_duration,
@@ -49,15 +55,7 @@ from latencykit.units import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
     import pandas as pd
-    from numpy.typing import ArrayLike, NDArray
-
-    from latencykit._typing import Floats, Ints
-    from latencykit.core.blocks import Fold, Part
-    from latencykit.core.buckets import Buckets, Counts
-    from latencykit.units import Moment
 
 
 def slot_numbers(starts: Floats, width: float) -> Ints:

@@ -10,22 +10,17 @@ tail that the run has hardly seen.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from latencykit._arrays import as_positions
 from latencykit._records import record
+from latencykit._typing import Flags, Floats, Ints
 from latencykit.core.quantiles import Doubt, median, normal_quantile, share_interval
 from latencykit.units import format_percentile, format_value
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from numpy.typing import ArrayLike
-
-    from latencykit._typing import Flags, Floats, Ints
 
 
 @record()

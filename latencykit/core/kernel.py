@@ -12,18 +12,14 @@ import ctypes
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from latencykit._arrays import as_positions
+from latencykit._typing import AnyArray, Floats, Ints
 from latencykit.errors import LatencyKitError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from latencykit._typing import AnyArray, Floats, Ints
-
 
 FILE = "_kernel.dll" if sys.platform == "win32" else "_kernel.so"
 _LARGEST = 16 << 20  # bytes of varints: 16 times as many are set aside, and touched where filled

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from latencykit.core.quantiles import brackets_at, is_resolved, statistic_text
+from latencykit.core.quantiles import PercentileRow, brackets_at, is_resolved, statistic_text
 from latencykit.units import (
     NANOSECONDS,
     format_count,
@@ -17,9 +18,6 @@ from latencykit.units import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from latencykit.core.quantiles import PercentileRow
     from latencykit.core.run import Run
 
 

@@ -7,18 +7,13 @@ a log that does not fit is decoded again for each question.
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from latencykit.core.blocks import MemoryPart, narrowed
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from latencykit._typing import Ints
-    from latencykit.core.blocks import Block
-    from latencykit.core.buckets import Counts
+from latencykit._typing import Ints
+from latencykit.core.blocks import Block, MemoryPart, narrowed
+from latencykit.core.buckets import Counts
 
 BUDGET = 512 << 20
 """Bytes that the caches of all logs of a process may take together."""

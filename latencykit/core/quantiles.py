@@ -7,26 +7,23 @@ its import takes half the time of a summary of a small log. Sums are exact; long
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from latencykit._arrays import read_only
 from latencykit._records import record
-from latencykit.core.buckets import EdgeBuckets
+from latencykit._typing import AnyArray, Flags, Floats, Ints
+from latencykit.core.buckets import Buckets, EdgeBuckets
 from latencykit.errors import InputTooLargeError, InvalidArgumentError
 from latencykit.units import format_range, format_value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     import pandas as pd
-    from numpy.typing import ArrayLike, NDArray
-
-    from latencykit._typing import AnyArray, Flags, Floats, Ints
-    from latencykit.core.buckets import Buckets
 
 
 LEAST_ABOVE = 10

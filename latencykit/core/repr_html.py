@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from latencykit._text import esc
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _WIDTH, _HEIGHT = 300, 120
 # A notebook may be light or dark: text keeps its colour, and lines are seen on both.

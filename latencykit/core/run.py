@@ -5,18 +5,16 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import field
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar
 
 from latencykit._limits import in_force
 from latencykit._records import record
 from latencykit._text import option
 from latencykit.errors import IncompatibleDataError, InvalidArgumentError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 T = TypeVar("T")
 

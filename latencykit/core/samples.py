@@ -4,25 +4,29 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from latencykit._arrays import Value, read_only
 from latencykit._limits import in_force
 from latencykit._records import record
 from latencykit._text import printable
+from latencykit._typing import AnyArray, AnySeries, Ints
 from latencykit.core.blocks import MemoryPart, block_of_rows, narrowed
 from latencykit.core.buckets import HdrBuckets
 from latencykit.core.columns import Columns, Words, coded, word_of
 from latencykit.core.evidence import Evidence, TailsByRequest, tails_of_requests
 from latencykit.core.histogram import Histogram, HistogramBacked
 from latencykit.core.histogram_log import HistogramLog, slot_edges
-from latencykit.core.run import Run, merge_runs
+from latencykit.core.run import Measure, Run, merge_runs
 from latencykit.errors import DataNotAvailableError, InputTooLargeError, InvalidArgumentError
 from latencykit.units import (
     NANOSECONDS,
+    Moment,
     checked_unit,
     format_count,
     format_duration,
@@ -31,14 +35,7 @@ from latencykit.units import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     import pandas as pd
-    from numpy.typing import ArrayLike, NDArray
-
-    from latencykit._typing import AnyArray, AnySeries, Ints
-    from latencykit.core.run import Measure
-    from latencykit.units import Moment
 
 
 _FARTHEST = 9e9  # seconds, 285 years; int64 nanoseconds reach 292 years

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from latencykit._arrays import Value
 from latencykit._records import record
 from latencykit._text import brief_list
+from latencykit._typing import Floats
 from latencykit.core.quantiles import (
     PercentileRow,
     Percentiles,
@@ -28,12 +31,7 @@ from latencykit.units import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     import pandas as pd
-    from numpy.typing import ArrayLike
-
-    from latencykit._typing import Floats
 
 
 @record(eq=False)

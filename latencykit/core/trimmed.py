@@ -12,12 +12,13 @@ import math
 import re
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from latencykit._records import record
-from latencykit.core.quantiles import is_resolved, occupied
+from latencykit._typing import Floats
+from latencykit.core.quantiles import Counted, is_resolved, occupied
 from latencykit.errors import InvalidArgumentError
 from latencykit.units import (
     NANOSECONDS,
@@ -27,13 +28,6 @@ from latencykit.units import (
     parse_duration,
     parse_percentile,
 )
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from latencykit._typing import Floats
-    from latencykit.core.quantiles import Counted
-
 
 _LONGEST = 80  # characters
 _SHORT = re.compile(r"\s*(tm|wm)\s*(\d+(?:\.\d+)?)\s*%?\s*", re.IGNORECASE)

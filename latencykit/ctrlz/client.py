@@ -21,18 +21,15 @@ import ipaddress
 import sys
 import time
 from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from latencykit._records import record
 from latencykit.ctrlz.server import raise_file_limit
 from latencykit.errors import InputTooLargeError, InvalidArgumentError, LatencyKitError
 from latencykit.units import format_count, format_duration, parse_duration
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
 
 MODES = ("open", "closed", "catchup")
 MOST_REQUESTS = 2_000_000

@@ -21,6 +21,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, NamedTuple, Self
 
@@ -31,8 +32,6 @@ from latencykit.errors import InvalidArgumentError, LatencyKitError
 from latencykit.units import format_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from latencykit._typing import JSONObject
 
 Target = int | str

@@ -17,12 +17,10 @@ import subprocess
 import sys
 import threading
 import time
-from typing import IO, TYPE_CHECKING
+from collections.abc import Sequence
+from typing import IO
 
 from latencykit._processes import own_command
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _PATIENCE = 0.4
 """Seconds from SIGTERM to SIGKILL where this program has been killed."""

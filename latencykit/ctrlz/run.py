@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 from fractions import Fraction
 from pathlib import Path
@@ -22,6 +23,8 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, cast
 from latencykit._files import temporary_folder
 from latencykit._records import record
 from latencykit._text import printable, without_login
+from latencykit._typing import PercentileName
+from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.repr_html import listing_html
 from latencykit.core.run import Note
@@ -60,19 +63,13 @@ from latencykit.errors import (
     UnknownFormatError,
 )
 from latencykit.io.reading import detect, read_source
-from latencykit.io.source import ReadOptions, Source
+from latencykit.io.source import Data, ReadOptions, Source
 from latencykit.units import format_count, format_duration, format_percentile, parse_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     import pandas as pd
 
-    from latencykit._typing import PercentileName
-    from latencykit.core.histogram import Histogram
     from latencykit.core.samples import Samples
-    from latencykit.ctrlz.verdict import Model, Verdict
-    from latencykit.io.source import Data
 
 PLACES = (
     "url", "host", "port", "rate", "connections", "duration", "rate_per_connection", "requests",

@@ -12,14 +12,12 @@ import socket
 import sys
 import time
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from latencykit._records import record
 from latencykit.errors import LatencyKitError
 from latencykit.units import parse_duration
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 MOST_BYTES = 1 << 20
 """A request longer than this is refused."""

@@ -5,11 +5,13 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import os
 import shlex
 import shutil
 import subprocess
 import threading
 import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self
@@ -21,18 +23,20 @@ from latencykit._arrays import Value
 from latencykit._files import whole
 from latencykit._processes import own_command
 from latencykit._records import record
-from latencykit.analysis.capacity import LoadCurve, load_curve, load_row
-from latencykit.analysis.slo import Outcome, for_all_series
+from latencykit._typing import Floats
+from latencykit.analysis.capacity import Capacity, LoadCurve, LoadRow, load_curve, load_row
+from latencykit.analysis.slo import SLO, Outcome, SLORow, for_all_series
 from latencykit.analysis.sweep import Probe, Purpose, Search, Stop, Tried, times_longer
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.repr_html import listing_html
+from latencykit.core.run import Run
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
 from latencykit.ctrlz.client import PORTS
 from latencykit.ctrlz.run import Tool, fill, read_output, takes, written_files
 from latencykit.errors import CorruptInputError, InvalidArgumentError, LatencyKitError
-from latencykit.io.source import ReadOptions
+from latencykit.io.source import Data, ReadOptions
 from latencykit.io.writing import write
 from latencykit.record.hiccup import lateness
 from latencykit.units import (
@@ -44,16 +48,7 @@ from latencykit.units import (
 )
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Callable, Mapping, Sequence
-
     import pandas as pd
-
-    from latencykit._typing import Floats
-    from latencykit.analysis.capacity import Capacity, LoadRow
-    from latencykit.analysis.slo import SLO, SLORow
-    from latencykit.core.run import Run
-    from latencykit.io.source import Data
 
 
 RECORD = "sweep.json"

@@ -11,6 +11,7 @@ import socket
 import subprocess
 import threading
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
 
@@ -23,8 +24,6 @@ from latencykit.ctrlz.server import BACKLOG
 from latencykit.errors import InvalidArgumentError, LatencyKitError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from latencykit._typing import JSONObject
 
 MOST_WORKERS = 16

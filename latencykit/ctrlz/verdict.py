@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
 from latencykit._records import record
+from latencykit.core import Data
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
 from latencykit.core.summary import Summary
 from latencykit.ctrlz.freeze import LISTENS, tcp_sockets
 from latencykit.errors import InvalidArgumentError
 from latencykit.units import format_duration, format_percentile
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from latencykit.io.source import Data
 
 MOST_REQUESTS = 1_000_000
 

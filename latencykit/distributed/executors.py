@@ -17,9 +17,10 @@ import pydoc
 import signal
 import sys
 from collections import deque
-from concurrent.futures import BrokenExecutor, CancelledError, Future
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor
 from dataclasses import field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from latencykit import __version__
 from latencykit._processes import safe_path
@@ -50,12 +51,8 @@ from latencykit.io.files import (
 from latencykit.io.parts import PartResult, checked, read_part
 from latencykit.io.reading import Selection, select
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator, Sequence
-    from concurrent.futures import Executor, ProcessPoolExecutor
-
-    Reader = Callable[[str], PartResult]
-    Progress = Callable[[int, int], None]
+Reader = Callable[[str], PartResult]
+Progress = Callable[[int, int], None]
 
 _FAN_IN = 64  # results that are added up at once
 _PATIENCE = 10.0  # seconds to wait for a scheduler; a busy machine takes some

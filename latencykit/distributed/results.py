@@ -7,12 +7,14 @@ from a cluster.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from latencykit._records import record
+from latencykit.core.buckets import Buckets
 from latencykit.core.columns import Words
 from latencykit.core.histogram import Histogram, merge_histograms, of_interval, reported
 from latencykit.core.histogram_log import (
@@ -24,20 +26,13 @@ from latencykit.core.histogram_log import (
     slot_numbers,
     total_of,
 )
-from latencykit.core.run import merge_runs
+from latencykit.core.run import Run, merge_runs
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
 from latencykit.errors import InvalidArgumentError
-from latencykit.io.hlog import small_log, sum_of_small
+from latencykit.io.hlog import SmallLog, small_log, sum_of_small
 from latencykit.io.parts import PartResult, in_memory, read_part
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from latencykit.core.buckets import Buckets
-    from latencykit.core.run import Run
-    from latencykit.io.hlog import SmallLog
-    from latencykit.io.reading import Selection
+from latencykit.io.reading import Selection
 
 
 @record()

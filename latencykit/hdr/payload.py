@@ -8,31 +8,25 @@ from __future__ import annotations
 import binascii
 import math
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import repeat
 from struct import Struct
-from typing import TYPE_CHECKING, Any, NamedTuple, overload
+from typing import Any, NamedTuple, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from latencykit._arrays import as_positions
-from latencykit._limits import in_force
+from latencykit._limits import Limits, in_force
 from latencykit._records import record
+from latencykit._typing import AnyArray, Bytes, Flags, Ints
 from latencykit.core import kernel
 from latencykit.core.buckets import HdrBuckets
 from latencykit.core.quantiles import occupied
 from latencykit.errors import InputTooLargeError, InvalidArgumentError, PayloadError, RowError
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-
-    from latencykit._limits import Limits
-    from latencykit._typing import AnyArray, Bytes, Flags, Ints
-
-    Narrow = NDArray[Any]  # integers of 32 bits where they fit, else of 64
+Narrow = NDArray[Any]  # integers of 32 bits where they fit, else of 64
 
 base64_bytes: Callable[..., bytes]
 """(text, None, True) → bytes; `ValueError` for anything but base64."""

@@ -5,16 +5,13 @@ from __future__ import annotations
 import binascii
 import zlib
 from struct import pack
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from latencykit.core.buckets import HdrBuckets
 from latencykit.errors import InvalidArgumentError
 from latencykit.hdr.payload import DOUBLE_COMPRESSED, MOST_BYTES, V2_COMPRESSED, counts_length
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
 
 _V2_PLAIN = 0x1C849313  # with its width bits, as the reference writes it
 _BEST = 9  # the reference's compression level

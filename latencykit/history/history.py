@@ -7,15 +7,19 @@ import os
 import platform
 import subprocess
 import time as clock
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from latencykit._records import record
+from latencykit._typing import Floats
 from latencykit.analysis.judge import RunVerdict, Verdict, bands_of, judged
+from latencykit.core import Data
+from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run, require_data
+from latencykit.core.summary import Summary
 from latencykit.core.trimmed import statistic_name
 from latencykit.errors import (
     CorruptInputError,
@@ -26,6 +30,7 @@ from latencykit.errors import (
 )
 from latencykit.history.run_file import (
     StoredRun,
+    StoredSeries,
     counted,
     decode,
     digest_of,
@@ -36,15 +41,8 @@ from latencykit.history.run_file import stored_series as statistics_of
 from latencykit.history.store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import pandas as pd
 
-    from latencykit._typing import Floats
-    from latencykit.core import Data
-    from latencykit.core.histogram import Histogram
-    from latencykit.core.summary import Summary
-    from latencykit.history.run_file import StoredRun, StoredSeries
 
 _PERCENTILES = ("p50", "p99", "p99.9")
 _ORDER: tuple[Verdict, ...] = ("worse", "confirm", "better", "same", "unknown")

@@ -27,20 +27,17 @@ import hashlib
 import json
 import math
 import zlib
+from collections.abc import Mapping
 from dataclasses import field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from latencykit._records import record
+from latencykit.core import Data
 from latencykit.core.histogram import Histogram, histogram_of, statistic_of
 from latencykit.core.summary import Summary
 from latencykit.errors import CorruptInputError
 from latencykit.io.native_json import data_of, record_of
 from latencykit.units import NANOSECONDS, format_percentile
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from latencykit.core import Data
 
 _PERCENTILES = (50.0, 90.0, 99.0, 99.9)
 _UNKNOWN: list[float | None] = [None, None, None]

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from latencykit._files import naming
 from latencykit._text import without_secrets
 from latencykit._threads import THREADS
 from latencykit.errors import InvalidArgumentError, require_path
 from latencykit.io.files import is_url, opening, storage
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _SUFFIX = ".jsonl"
 _AT_ONCE = 32  # requests to a bucket

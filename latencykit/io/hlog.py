@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import IO, Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +36,7 @@ from latencykit._threads import in_order, jobs
 from latencykit._typing import AnyArray, Floats, Ints
 from latencykit.core import is_samples, kernel
 from latencykit.core.blocks import Block, MemoryPart, TotalsFold, blocks_by_layout
-from latencykit.core.buckets import COST, CellBuckets, HdrBuckets, cost, on_grid, widest
+from latencykit.core.buckets import COST, CellBuckets, Counts, HdrBuckets, cost, on_grid, widest
 from latencykit.core.histogram_log import HistogramLog, blocks_of, interval_tags, shifted
 from latencykit.core.quantiles import median
 from latencykit.core.run import PROVENANCE, Note, Run, UnitFrom
@@ -66,9 +66,6 @@ from latencykit.io.source import (
     Source,
 )
 from latencykit.units import NANOSECONDS
-
-if TYPE_CHECKING:
-    from latencykit.core.buckets import Counts
 
 T = TypeVar("T")
 

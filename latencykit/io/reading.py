@@ -18,7 +18,7 @@ import numpy as np
 from latencykit._records import record
 from latencykit._text import brief, did_you_mean, natural_key, option, printable, without_login
 from latencykit._typing import PathOrFrame
-from latencykit.core import is_samples, is_summary
+from latencykit.core import Data, is_samples, is_summary
 from latencykit.core.histogram_log import HistogramLog, relabelled
 from latencykit.core.run import TOTAL, Measure, Note, series_named
 from latencykit.errors import (
@@ -54,7 +54,6 @@ from latencykit.units import NANOSECONDS, parse_moment
 if TYPE_CHECKING:
     import pandas as pd
 
-    from latencykit.core import Data
 
 # How Python reports text that is not a number, or a number that cannot be converted: the input's
 # fault, whichever reader meets it. A text, like all patterns of errors: compiling takes time.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import contextlib
 import io
+import os
 import re
 import sys
 import weakref
@@ -14,13 +15,14 @@ from dataclasses import field
 from enum import IntEnum
 from functools import cached_property, partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import IO, Any, cast
 
 from latencykit._files import naming, new_temporary
 from latencykit._limits import in_force
 from latencykit._records import record
 from latencykit._text import printable, without_secrets
-from latencykit.core.run import Note
+from latencykit.core import Data as Data
+from latencykit.core.run import Measure, Note, UnitFrom
 from latencykit.errors import (
     CorruptInputError,
     InputTooLargeError,
@@ -31,16 +33,8 @@ from latencykit.errors import (
 )
 from latencykit.units import checked_unit, format_count
 
-if TYPE_CHECKING:
-    import os
-
-    from latencykit.core import Data as Data
-    from latencykit.core.run import Measure, UnitFrom
-
-    Series = Iterator[tuple[str, Data]]
-    """What a reader yields; of equal names, the second and later ones are numbered."""
-else:
-    Data = Series = object  # readers import them beside `Source`, for annotations
+Series = Iterator[tuple[str, Data]]
+"""What a reader yields; of equal names, the second and later ones are numbered."""
 
 Locate = Callable[["Sequence[int]"], "list[tuple[int | None, str]]"]
 """From numbers of rows to where they stand (a line, if there are lines) and what they say."""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Sequence
+from typing import Any, cast
 
 import numpy as np
+from matplotlib.axis import Axis
 from matplotlib.scale import ScaleBase, register_scale
 from matplotlib.ticker import Formatter, FuncFormatter, Locator, MaxNLocator, NullLocator
 from matplotlib.transforms import Transform
+from numpy.typing import ArrayLike, NDArray
 
 from latencykit.plot.series import time_texts
 from latencykit.plot.style import size_in_points
@@ -19,12 +22,6 @@ from latencykit.units import (
     format_value,
     unit_factor,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from matplotlib.axis import Axis
-    from numpy.typing import ArrayLike, NDArray
 
 _STEPS = ((1.0,), (1.0, 3.0), (1.0, 2.0, 5.0), (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0))
 _SECONDS = (

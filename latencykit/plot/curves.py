@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from latencykit._records import record
-from latencykit.core.quantiles import is_resolved
+from latencykit._typing import Floats
+from latencykit.core.quantiles import Doubt, is_resolved
 from latencykit.plot.style import UNCERTAIN, UNSUPPORTED, marked, role_of
 from latencykit.units import format_count, format_range, format_value, percentile_name
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
-    from numpy.typing import ArrayLike, NDArray
 
-    from latencykit._typing import Floats
     from latencykit.core.evidence import Evidence
-    from latencykit.core.quantiles import Doubt
 
 
 _CHOSEN = 12

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from matplotlib.axes import Axes
 
 from latencykit._text import plain
 from latencykit.analysis.slow_times import incident_of
@@ -18,6 +21,9 @@ from latencykit.plot.density_chart import density
 from latencykit.plot.label_layout import head
 from latencykit.plot.percentile_chart import percentiles
 from latencykit.plot.series import (
+    Drawable,
+    Limits,
+    StallRows,
     as_histogram,
     as_series,
     chart_title,
@@ -33,6 +39,7 @@ from latencykit.plot.series import (
 from latencykit.plot.style import (
     INK,
     MUTED,
+    Look,
     current_axes,
     series_styles,
     short_names,
@@ -40,14 +47,6 @@ from latencykit.plot.style import (
 )
 from latencykit.plot.timeline_chart import timeline
 from latencykit.units import format_count, format_row, format_value, percentile_name
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from matplotlib.axes import Axes
-
-    from latencykit.plot.series import Drawable, Limits, StallRows
-    from latencykit.plot.style import Look
 
 _COLUMNS = (50.0, 99.0, 99.9, 100.0)
 

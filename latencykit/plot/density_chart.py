@@ -3,34 +3,30 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
 
 from latencykit._text import plain
+from latencykit._typing import Floats
 from latencykit.analysis.modes import find_modes
 from latencykit.core.distribution import Distribution
 from latencykit.core.quantiles import is_resolved, statistic_text
 from latencykit.plot.axes import share_text, value_axis
 from latencykit.plot.label_layout import LineLabels, head, lanes, named_tops
 from latencykit.plot.series import (
+    Drawable,
+    Limits,
     as_series,
     chart_title,
     drawable,
     joined,
     slo_pairs,
 )
-from latencykit.plot.style import FEW, INK, MUTED, current_axes, series_styles, shorten, tidy
+from latencykit.plot.style import FEW, INK, MUTED, Look, current_axes, series_styles, shorten, tidy
 from latencykit.units import format_value, percentile_name
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.lines import Line2D
-
-    from latencykit._typing import Floats
-    from latencykit.plot.series import Drawable, Limits
-    from latencykit.plot.style import Look
-
 
 _SPREAD = "spread evenly within wide buckets, of which the file gives only a range"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from matplotlib.axes import Axes
 
 from latencykit._text import format_items, plain
 from latencykit.core.quantiles import Doubt
@@ -14,16 +15,13 @@ from latencykit.plot.curves import curve_of, grid_of, nines_of, place_of
 from latencykit.plot.label_layout import head
 from latencykit.plot.percentile_chart import percentiles
 from latencykit.plot.series import joined
-from latencykit.plot.style import INK, RED, current_axes, shorten, size_in_points
+from latencykit.plot.style import INK, RED, Look, current_axes, shorten, size_in_points
 from latencykit.plot.timeline_chart import timeline
 from latencykit.units import NANOSECONDS, format_duration
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from latencykit.analysis.diagnosis import Diagnosis
     from latencykit.ctrlz.run import Calibration
-    from latencykit.plot.style import Look
 
 _VERDICTS = {
     "omits": "coordinated omission detected",

@@ -6,12 +6,14 @@ lane per source beneath latency over time.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 
 from latencykit._text import format_items, plain
+from latencykit.analysis.coincidence import Coincidence
 from latencykit.analysis.explain import Explanation
 from latencykit.core.samples import Samples
 from latencykit.errors import DataNotAvailableError, require
@@ -32,11 +34,6 @@ from latencykit.plot.style import (
 )
 from latencykit.plot.timeline_chart import timeline
 from latencykit.units import format_count, format_value
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from latencykit.analysis.coincidence import Coincidence
 
 _FOOT = 0.52  # of the height: where the attributes end above events
 _MOST_BARS = 14

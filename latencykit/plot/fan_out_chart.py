@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.axes import Axes
 
 from latencykit._text import format_items
 from latencykit.plot.axes import fit_values
-from latencykit.plot.curves import curve_of, cut, draw_curve, end_words, nines_of
+from latencykit.plot.curves import Curve, curve_of, cut, draw_curve, end_words, nines_of
 from latencykit.plot.label_layout import LineLabels, head, outside_legend
-from latencykit.plot.series import joined, only_series, series_title
-from latencykit.plot.style import FEW, INK, current_axes, series_styles, tidy
+from latencykit.plot.series import Drawable, joined, only_series, series_title
+from latencykit.plot.style import FEW, INK, Look, current_axes, series_styles, tidy
 from latencykit.units import format_value
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from matplotlib.axes import Axes
-
     from latencykit.analysis.fan_out import FanOut
-    from latencykit.plot.curves import Curve
-    from latencykit.plot.series import Drawable
-    from latencykit.plot.style import Look
 
 
 def fan_out(

@@ -6,16 +6,14 @@ import io
 import sys
 import types
 import warnings
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 from matplotlib.artist import Artist
 
 from latencykit.errors import InvalidArgumentError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 
 def _real_axes3d(*args: object, **kwargs: object) -> object:

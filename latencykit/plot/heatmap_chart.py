@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, LogNorm
 
 from latencykit._records import record
-from latencykit.core.buckets import HdrBuckets
-from latencykit.core.histogram_log import blocks_of, merge_logs
+from latencykit._typing import Floats, Ints
+from latencykit.core.buckets import Buckets, HdrBuckets
+from latencykit.core.histogram_log import HistogramLog, blocks_of, merge_logs
 from latencykit.errors import DataNotAvailableError
 from latencykit.plot.axes import share_text, time_axis, value_axis
 from latencykit.plot.label_layout import LineLabels, colour_bar, head
-from latencykit.plot.series import as_series, joined
+from latencykit.plot.series import Drawable, Limits, as_series, joined
 from latencykit.plot.style import GAP, INK, current_axes, tidy
 from latencykit.plot.timeline_chart import as_log, clock, log_title, slo_line
 from latencykit.units import format_value
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from latencykit._typing import Floats, Ints
-    from latencykit.core.buckets import Buckets
-    from latencykit.core.histogram_log import HistogramLog
-    from latencykit.plot.series import Drawable, Limits
-
 
 _COLUMNS = 480
 _A_DECADE = 48

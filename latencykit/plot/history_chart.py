@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm
 from matplotlib.ticker import FixedLocator, FuncFormatter
 
 from latencykit._text import plain
 from latencykit.analysis.judge import SETTINGS
+from latencykit.core.histogram import Histogram
 from latencykit.plot.axes import fit_values
 from latencykit.plot.label_layout import EndLabels, head
 from latencykit.plot.style import AMBER, BLUE, COLOURS, INK, MUTED, current_axes, shorten, tidy
 from latencykit.units import format_value
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from matplotlib.axes import Axes
-
-    from latencykit.core.histogram import Histogram
     from latencykit.history.history import Trend
     from latencykit.history.run_file import StoredRun
 

@@ -9,33 +9,28 @@ not overlap is taken. This is plain geometry in pixels; the artists are below.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import permutations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from matplotlib import patheffects
 from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.backend_bases import RendererBase
+from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
 from matplotlib.text import Text
 from matplotlib.ticker import FixedLocator, LogLocator, NullFormatter, NullLocator
 from matplotlib.transforms import Bbox, IdentityTransform
+from numpy.typing import NDArray
 
 from latencykit._records import record
 from latencykit._text import plain
+from latencykit._typing import Floats
 from latencykit.plot.series import named_count
 from latencykit.plot.style import FEW, INK, MUTED, is_dark, lighten, short_names, size_in_points
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from matplotlib.axes import Axes
-    from matplotlib.backend_bases import RendererBase
-    from matplotlib.legend import Legend
-    from numpy.typing import NDArray
-
-    from latencykit._typing import Floats
-
 
 _CLEAR = 3.0
 """Pixels that remain free around a label."""

@@ -3,33 +3,30 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.patheffects import withStroke
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
+from latencykit._typing import Floats
+from latencykit.core import Data
 from latencykit.core.summary import Summary
 from latencykit.errors import DataNotAvailableError, require
 from latencykit.plot.axes import fit_values
 from latencykit.plot.label_layout import EndLabels, LineLabels, head
 from latencykit.plot.series import slo_pairs
-from latencykit.plot.style import AMBER, BLUE, COLOURS, GREY, INK, current_axes, tidy
+from latencykit.plot.style import AMBER, BLUE, COLOURS, GREY, INK, Look, current_axes, tidy
 from latencykit.plot.timeline_chart import foot_strip
 from latencykit.units import format_count, format_value, percentile_name
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from matplotlib.axes import Axes
-
-    from latencykit._typing import Floats
     from latencykit.analysis.capacity import LoadCurve, LoadRow
     from latencykit.analysis.slo import SLO
-    from latencykit.core import Data
     from latencykit.ctrlz.sweep import Sweep
-    from latencykit.plot.style import Look
 
 
 _STRIP, _GAP = 0.2, 0.07

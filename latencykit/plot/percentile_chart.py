@@ -6,15 +6,21 @@ On the logarithmic axes of the complementary cumulative distribution heavy tails
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, NullLocator
 
 from latencykit._text import plain
+from latencykit._typing import Floats
 from latencykit.core import is_summary
+from latencykit.core.quantiles import Doubt
 from latencykit.plot.axes import fit_values, share_text
 from latencykit.plot.curves import (
+    Curve,
     band,
     band_ends,
     curve_of,
@@ -28,6 +34,8 @@ from latencykit.plot.curves import (
 )
 from latencykit.plot.label_layout import LineLabels, head, name_curves
 from latencykit.plot.series import (
+    Drawable,
+    Limits,
     as_series,
     chart_title,
     dashes_note,
@@ -47,6 +55,7 @@ from latencykit.plot.style import (
     GROUND,
     INK,
     MARKERS,
+    Look,
     current_axes,
     series_styles,
     size_in_points,
@@ -55,17 +64,7 @@ from latencykit.plot.style import (
 from latencykit.units import format_percentile, format_value, percentile_name, sure_percentile
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from matplotlib.axes import Axes
-    from matplotlib.lines import Line2D
-
-    from latencykit._typing import Floats
-    from latencykit.core.quantiles import Doubt
     from latencykit.core.summary import Summary
-    from latencykit.plot.curves import Curve
-    from latencykit.plot.series import Drawable, Limits
-    from latencykit.plot.style import Look
 
 
 def percentiles(

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from latencykit._limits import check_series
 from latencykit._text import brief_list, cause_text, option, plain
-from latencykit.core import is_samples, is_summary
+from latencykit.core import Data, is_samples, is_summary
+from latencykit.core.evidence import Evidence
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.key_statistics import not_answered
-from latencykit.core.quantiles import statistic_text
+from latencykit.core.quantiles import Doubt, statistic_text
 from latencykit.core.run import TOTAL, shown_parts
 from latencykit.errors import (
     DataNotAvailableError,
@@ -30,15 +31,10 @@ from latencykit.units import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     import pandas as pd
 
     from latencykit.analysis.slo import SLO
-    from latencykit.core import Data
     from latencykit.core.distribution import Distribution
-    from latencykit.core.evidence import Evidence
-    from latencykit.core.quantiles import Doubt
 
 FilePath: TypeAlias = "str | os.PathLike[str]"
 Drawable: TypeAlias = (

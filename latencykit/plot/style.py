@@ -2,47 +2,46 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Literal, TypedDict
-
     from matplotlib.axes import Axes
     from matplotlib.patheffects import AbstractPathEffect
     from matplotlib.transforms import Transform
-    from numpy.typing import ArrayLike
 
-    Dashes = str | tuple[float, tuple[float, ...]]
+Dashes = str | tuple[float, tuple[float, ...]]
 
-    class Look(TypedDict, total=False):
-        """How a line, an area or a text is drawn: matplotlib's keywords."""
 
-        color: str
-        alpha: float
-        zorder: float
-        label: str
-        clip_on: bool
-        linewidth: float
-        linestyle: Dashes
-        drawstyle: Literal["steps-pre", "steps-post"]
-        step: Literal["pre", "post"]
-        solid_capstyle: Literal["butt"]
-        solid_joinstyle: Literal["miter"]
-        dash_capstyle: Literal["butt"]
-        marker: str
-        markersize: float
-        markeredgewidth: float
-        markevery: int | list[int] | tuple[float, float]
-        fontsize: float
-        fontweight: Literal["normal", "bold"]
-        linespacing: float
-        ha: Literal["left", "center", "right"]
-        va: Literal["top", "center", "bottom"]
-        transform: Transform
-        path_effects: list[AbstractPathEffect]
+class Look(TypedDict, total=False):
+    """How a line, an area or a text is drawn: matplotlib's keywords."""
+
+    color: str
+    alpha: float
+    zorder: float
+    label: str
+    clip_on: bool
+    linewidth: float
+    linestyle: Dashes
+    drawstyle: Literal["steps-pre", "steps-post"]
+    step: Literal["pre", "post"]
+    solid_capstyle: Literal["butt"]
+    solid_joinstyle: Literal["miter"]
+    dash_capstyle: Literal["butt"]
+    marker: str
+    markersize: float
+    markeredgewidth: float
+    markevery: int | list[int] | tuple[float, float]
+    fontsize: float
+    fontweight: Literal["normal", "bold"]
+    linespacing: float
+    ha: Literal["left", "center", "right"]
+    va: Literal["top", "center", "bottom"]
+    transform: Transform
+    path_effects: list[AbstractPathEffect]
 
 
 RED, BLUE, AMBER = "#d0312d", "#0b5cbf", "#c77700"

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from matplotlib import patheffects
+from matplotlib.axes import Axes
+from numpy.typing import NDArray
 
 from latencykit._records import record
 from latencykit._text import plain
+from latencykit._typing import Floats
 from latencykit.core.histogram_log import HistogramLog, interval_series
 from latencykit.core.quantiles import is_resolved
 from latencykit.core.samples import Samples, in_steps, stamp_step
@@ -26,6 +30,9 @@ from latencykit.plot.axes import (
 )
 from latencykit.plot.label_layout import EndLabels, LineLabels, SpanLabels, head, lanes
 from latencykit.plot.series import (
+    Drawable,
+    Limits,
+    StallRows,
     as_series,
     chart_title,
     joined,
@@ -38,6 +45,7 @@ from latencykit.plot.style import (
     FEW,
     GREY,
     INK,
+    Look,
     current_axes,
     marked,
     series_styles,
@@ -46,17 +54,6 @@ from latencykit.plot.style import (
     tidy,
 )
 from latencykit.units import format_count, format_duration, format_value, percentile_name
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from matplotlib.axes import Axes
-    from numpy.typing import NDArray
-
-    from latencykit._typing import Floats
-    from latencykit.plot.series import Drawable, Limits, StallRows
-    from latencykit.plot.style import Look
-
 
 _NICE = tuple(step * 10.0**power for power in range(-3, 5) for step in (1, 2, 5))
 _SLACK = 0.05

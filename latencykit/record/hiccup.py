@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 import numpy as np
 
@@ -14,17 +16,11 @@ from latencykit._arrays import ragged
 from latencykit._files import whole
 from latencykit._processes import own_command
 from latencykit._records import record
+from latencykit._typing import Ints
+from latencykit.core.histogram_log import HistogramLog
 from latencykit.errors import InvalidArgumentError, LatencyKitError
 from latencykit.record.intervals import IntervalCounter, interval_width
 from latencykit.units import format_duration, parse_duration
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Callable, Iterator
-
-    from latencykit._typing import Ints
-    from latencykit.core.histogram_log import HistogramLog
-
 
 _FINEST = 50_000
 _PIECE = 1 << 20  # slots expanded at a time: an hour's stop has millions

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from typing import IO, TYPE_CHECKING
+from collections.abc import Iterable
+from typing import IO
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from latencykit._typing import Ints
 from latencykit.core.blocks import Block, MemoryPart, entry_sums
 from latencykit.core.buckets import HdrBuckets
 from latencykit.core.histogram_log import HistogramLog
+from latencykit.core.run import Run
 from latencykit.errors import InvalidArgumentError
 from latencykit.io.hlog import HlogWriter
 from latencykit.units import parse_duration
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from numpy.typing import ArrayLike
-
-    from latencykit._typing import Ints
-    from latencykit.core.run import Run
-
 
 MOST_TAGS = 4096
 _MILLISECOND = 1_000_000

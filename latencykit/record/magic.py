@@ -5,13 +5,11 @@ from __future__ import annotations
 import argparse
 import shlex
 import time
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
+from latencykit.core.samples import Samples
 from latencykit.errors import InvalidArgumentError
 from latencykit.record.recorder import Recorder
-
-if TYPE_CHECKING:
-    from latencykit.core.samples import Samples
 
 _BUDGET_NS = 1_000_000_000
 _MOST = 1_000_000

@@ -7,14 +7,20 @@ import atexit
 import functools
 import inspect
 import math
+import os
 import threading
 import time
 import warnings
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Self, TypeVar
+from types import TracebackType
+from typing import IO, Any, Self, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
+from latencykit.core.histogram import Histogram
+from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.run import Run
 from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.errors import (
@@ -26,16 +32,6 @@ from latencykit.errors import (
 )
 from latencykit.record.intervals import MOST_TAGS, IntervalCounter, interval_width
 from latencykit.units import format_count, parse_duration
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import AsyncIterator, Callable, Iterator
-    from types import TracebackType
-
-    from numpy.typing import NDArray
-
-    from latencykit.core.histogram import Histogram
-    from latencykit.core.histogram_log import HistogramLog
 
 # ------------------------------------------------------------
 # When requests are due: a fixed rate, kept whatever the requests do.

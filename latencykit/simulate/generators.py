@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import heapq
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from latencykit._typing import Floats
 from latencykit.core.run import Run
 from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.errors import InvalidArgumentError
-from latencykit.simulate.server import Queue
+from latencykit.simulate.server import Queue, Server
 from latencykit.units import parse_duration
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from numpy.typing import ArrayLike
-
-    from latencykit._typing import Floats
-    from latencykit.simulate.server import Server
 
 
 def fixed(rate: float, duration: str | float) -> Floats:

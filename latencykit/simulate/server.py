@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import heapq
+from collections.abc import Callable, Sequence
 from dataclasses import field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from latencykit._arrays import as_positions
 from latencykit._records import record
+from latencykit._typing import Floats, Ints
 from latencykit.errors import InvalidArgumentError
 from latencykit.units import parse_duration
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from numpy.typing import NDArray
-
-    from latencykit._typing import Floats, Ints
-
 
 Service: TypeAlias = "Callable[[np.random.Generator, int], NDArray[np.float64]]"
 """Draws n service times in nanoseconds; any function of (generator, n) will do."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal, NotRequired, TypedDict, cast
 
 from latencykit._text import brief_list, esc, printable, prose
-from latencykit.analysis.compare import UNITLESS
+from latencykit.analysis.compare import UNITLESS, Change, Comparison
 from latencykit.core.histogram import STANDARD_PERCENTILES
 from latencykit.errors import LatencyKitError
 from latencykit.units import format_change, format_share, format_value
@@ -17,9 +18,6 @@ from latencykit.views.tables import Table, csv_unit
 from latencykit.views.values import bare_value, number, record_from, value_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from latencykit.analysis.compare import Change, Comparison
     from latencykit.views.page_series import PageSeries
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal, TypedDict
@@ -11,6 +12,8 @@ import numpy as np
 
 from latencykit._records import record
 from latencykit._text import brief_list, esc, format_items, option, printable
+from latencykit._typing import PercentileName
+from latencykit.analysis.diagnosis import Diagnosis, Method, Verdict
 from latencykit.analysis.explanations import COMPLETE, EXPLANATIONS, OMISSION
 from latencykit.analysis.omission import BOUND, VERDICT
 from latencykit.core.consistency import contradiction
@@ -34,10 +37,6 @@ from latencykit.views.tables import Table, csv_unit
 from latencykit.views.values import Span, UnitFrom, number, percent, plain, record_from, value_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from latencykit._typing import PercentileName
-    from latencykit.analysis.diagnosis import Diagnosis, Method, Verdict
     from latencykit.views.page_series import PageSeries
 
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, TypedDict, cast
 
 from latencykit._text import esc, prose
 from latencykit.views.markup import bullets, table
-from latencykit.views.tables import MOST_ROWS, Table
+from latencykit.views.tables import MOST_ROWS, Cell, Table
 from latencykit.views.values import number, percent, record_from
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from latencykit.analysis.explain import Explanation
-    from latencykit.views.tables import Cell
 
 
 class AttributeRecord(TypedDict):

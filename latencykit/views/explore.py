@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from latencykit.errors import MissingPackageError
-from latencykit.plot.series import read_paths
+from latencykit.plot.series import Drawable, read_paths
 
 if TYPE_CHECKING:
-    from latencykit.plot.series import Drawable
     from latencykit.views.widget import Explorer
 
 

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Literal, NamedTuple, NotRequired, TypedDict, cast
+from collections.abc import Sequence
+from typing import Literal, NamedTuple, NotRequired, TypedDict, cast
 
 from latencykit._text import esc
-from latencykit.analysis.fan_out import samples_needed
+from latencykit._typing import JSONObject, PercentileName
+from latencykit.analysis.fan_out import FanOut, samples_needed
 from latencykit.core.quantiles import is_resolved
+from latencykit.core.run import Run
 from latencykit.units import format_count, format_percentile
 from latencykit.views.markup import section, table
 from latencykit.views.tables import MOST_ROWS, Table, csv_unit
 from latencykit.views.values import UnitFrom, UserPercentileRecord, number, percent, record_from
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from latencykit._typing import JSONObject, PercentileName
-    from latencykit.analysis.fan_out import FanOut
-    from latencykit.core.run import Run
 
 _SAME_SHARE = 5e-4
 """Shares that differ by less are one, in a table."""

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, TypedDict
 
 import numpy as np
 
 from latencykit._text import brief_list, format_items, printable, prose
-from latencykit.views.tables import Table
+from latencykit.views.tables import Cell, Table
 from latencykit.views.values import number, percent, record_from
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from latencykit.history.history import HistoryRow, HistoryVerdict, Trend
     from latencykit.history.run_file import StoredRun
-    from latencykit.views.tables import Cell
 
 _BARS = "▁▂▃▄▅▆▇█"
 _COMMENT_ROWS = 12  # of a comment: one screen

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from latencykit._text import esc
@@ -16,8 +17,6 @@ from latencykit.views.markup import bullets, section, table
 from latencykit.views.tables import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from latencykit.history.history import History, Trend
 
 

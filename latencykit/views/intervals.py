@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from latencykit.core.quantiles import highest_supported_percentile, is_resolved
 from latencykit.units import format_count, format_duration, format_percentile
@@ -12,10 +14,6 @@ from latencykit.views.tables import Table, csv_unit
 from latencykit.views.values import PercentileRecord, Span, number
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
     from latencykit.core.histogram_log import IntervalSeries
     from latencykit.views.series import IntervalRecord, SeriesRecord
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, TypedDict
 
 from latencykit.core.summary import Summary
@@ -17,8 +18,6 @@ from latencykit.views.values import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from latencykit.analysis.capacity import LoadCurve
 
 

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
 
 from latencykit._text import esc
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 BADGES = {
     "better": "good",

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from importlib.util import find_spec
@@ -20,10 +21,12 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from latencykit._text import esc, format_items, option, script_json
-from latencykit.analysis.compare import compare
+from latencykit._typing import JSONObject
+from latencykit.analysis.compare import Comparison, compare
 from latencykit.analysis.fan_out import fan_out
 from latencykit.analysis.omission import diagnose
 from latencykit.analysis.slo import SLOResult, for_all_series, why
+from latencykit.core import Data
 from latencykit.core.distribution import Distribution
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog
@@ -35,6 +38,7 @@ from latencykit.core.summary import Summary
 from latencykit.errors import DataNotAvailableError, InvalidArgumentError, LatencyKitError
 from latencykit.plot.series import as_series, chart_title, conditions
 from latencykit.units import (
+    Moment,
     format_count,
     format_duration,
     format_percentile,
@@ -69,21 +73,13 @@ from latencykit.views.page_series import (
     with_short_names,
 )
 from latencykit.views.provenance import InputFile, provenance
-from latencykit.views.series import TRIMMED
+from latencykit.views.series import TRIMMED, SeriesRecord, Statistic
 from latencykit.views.slo import slo_section, slo_steps
 from latencykit.views.summary import headline, trust
-from latencykit.views.values import causes_text
+from latencykit.views.values import PercentileRecord, causes_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from latencykit._typing import JSONObject
-    from latencykit.analysis.compare import Comparison
     from latencykit.analysis.explain import Explanation
-    from latencykit.core import Data
-    from latencykit.units import Moment
-    from latencykit.views.series import SeriesRecord, Statistic
-    from latencykit.views.values import PercentileRecord
 
 _BODY = 60_000
 """Bytes kept for the sentences and tables of a page."""

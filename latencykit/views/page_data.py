@@ -12,14 +12,16 @@ from __future__ import annotations
 import base64
 import zlib
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from latencykit._arrays import as_positions
 from latencykit._records import record
+from latencykit._typing import Floats, Ints
 from latencykit.core.blocks import Block, MemoryPart, block_of_rows, entry_sums
-from latencykit.core.buckets import EdgeBuckets, HdrBuckets
+from latencykit.core.buckets import Buckets, EdgeBuckets, HdrBuckets
+from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import (
     HistogramLog,
     expect,
@@ -27,16 +29,7 @@ from latencykit.core.histogram_log import (
     slot_edges,
     slot_numbers,
 )
-from latencykit.core.samples import in_steps, stamp_step
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
-    from latencykit._typing import Floats, Ints
-    from latencykit.core.buckets import Buckets
-    from latencykit.core.histogram import Histogram
-    from latencykit.core.samples import Samples
-
+from latencykit.core.samples import Samples, in_steps, stamp_step
 
 MOST, DIGITS, FINE = 300, 2, 600_000
 """Slots of a page, and the digits of its buckets where it would have more counts than FINE."""

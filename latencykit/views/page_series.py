@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from latencykit._records import record
 from latencykit._text import cause_text, script_json
+from latencykit._typing import Floats, Ints
+from latencykit.core import Data
 from latencykit.core.distribution import Distribution
 from latencykit.core.histogram import STANDARD_PERCENTILES, Histogram
 from latencykit.core.histogram_log import HistogramLog, slot_edges, slot_numbers
-from latencykit.core.quantiles import brackets_at
+from latencykit.core.quantiles import Doubt, brackets_at
 from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.core.summary import Summary
 from latencykit.plot.curves import curve_of, shown_points
@@ -33,13 +36,6 @@ from latencykit.views.page_data import (
 )
 from latencykit.views.series import SeriesRecord, model_record, series_record
 from latencykit.views.values import PercentileRecord, number, summary_rows
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from latencykit._typing import Floats, Ints
-    from latencykit.core import Data
-    from latencykit.core.quantiles import Doubt
 
 PAGE_SIZE = 2_000_000
 """Usual limit of a page in bytes: slots grow wider where it would be longer."""

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from latencykit import __version__
 from latencykit._records import record
 from latencykit._text import esc, without_secrets
 from latencykit.units import format_count
 from latencykit.views.markup import table
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 
 @record()

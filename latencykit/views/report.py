@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, overload
 
 from latencykit._files import checked_page, whole
 from latencykit._records import record
-from latencykit.plot.series import read_paths
+from latencykit.analysis.slo import SLO
+from latencykit.plot.series import Drawable, read_paths
 from latencykit.views.document import bundle, frame
 from latencykit.views.page import page_html
 from latencykit.views.provenance import input_file
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from latencykit.analysis.slo import SLO
-    from latencykit.plot.series import Drawable
 
 
 @record()

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence  # noqa: TC003  # of a record, whose schema is published
+from collections.abc import Sequence  # of a record, whose schema is published
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NotRequired, TypedDict
 
 import numpy as np
 
+from latencykit._typing import PercentileName
 from latencykit.analysis.modes import find_modes
 from latencykit.analysis.omission import omission_text
 from latencykit.analysis.slow_times import incident_of
 from latencykit.analysis.timeouts import suspected_timeout
+from latencykit.core import Data
 from latencykit.core.evidence import Tails, TailsByRequest
 from latencykit.core.histogram import STANDARD_PERCENTILES, Histogram
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.quantiles import highest_pinned_down, highest_supported_percentile, is_resolved
+from latencykit.core.run import Run
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
 from latencykit.units import (
@@ -38,10 +41,7 @@ from latencykit.views.values import (
 )
 
 if TYPE_CHECKING:
-    from latencykit._typing import PercentileName
-    from latencykit.core import Data
     from latencykit.core.distribution import Distribution
-    from latencykit.core.run import Run
 
 _CHOSEN = 12
 """Percentiles that a tool reports because somebody chose them; more are the rows of a spectrum."""

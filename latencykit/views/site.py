@@ -10,10 +10,10 @@ import os
 import shutil
 import subprocess
 import zipfile
+from collections.abc import Iterable, Iterator, Mapping
 from importlib import resources
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
 
 from latencykit import __version__
 from latencykit._files import whole
@@ -21,9 +21,6 @@ from latencykit._records import record
 from latencykit._text import esc
 from latencykit.errors import InvalidArgumentError, LatencyKitError
 from latencykit.views.document import allowed
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
 
 
 @record()

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from latencykit._text import brief_list, esc, format_items, printable, prose
-from latencykit.analysis.slo import SURE, SLOResult, passed
+from latencykit._typing import JSONObject
+from latencykit.analysis.slo import SURE, SLOResult, SLORow, passed
 from latencykit.core.repr_html import listing_html
 from latencykit.units import (
     NANOSECONDS,
@@ -21,10 +23,6 @@ from latencykit.views.tables import MOST_ROWS, Table, csv_unit
 from latencykit.views.values import number, record_from, value_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from latencykit._typing import JSONObject
-    from latencykit.analysis.slo import SLORow
     from latencykit.views.page_series import PageSeries
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import Any, Literal, TypedDict
 
 from latencykit._text import brief_list, cause_text, format_items, printable
 from latencykit.core.distribution import Distribution
@@ -27,9 +28,6 @@ from latencykit.views.markup import as_sentence
 from latencykit.views.series import TRIMMED, SeriesRecord, bounds_note
 from latencykit.views.tables import MOST_ROWS, Table, csv_unit
 from latencykit.views.values import value_text
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 class SummaryRecord(TypedDict):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Literal, TypedDict
 
 from latencykit._text import format_items
@@ -11,8 +12,6 @@ from latencykit.views.tables import Table
 from latencykit.views.values import PercentileRecord, record_from
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from latencykit.ctrlz.sweep import Sweep
 
 

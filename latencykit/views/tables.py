@@ -5,8 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from latencykit._text import guarded, markdown_text, printable, terminal_width, text_width
 from latencykit.units import (
@@ -16,17 +17,15 @@ from latencykit.units import (
     format_row,
     percentile_name,
 )
-from latencykit.views.values import bare_value, causes_text, value_text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from latencykit.views.values import (
-        PercentileRecord,
-        Span,
-        TrimmedRecord,
-        UserPercentileRecord,
-    )
+from latencykit.views.values import (
+    PercentileRecord,
+    Span,
+    TrimmedRecord,
+    UserPercentileRecord,
+    bare_value,
+    causes_text,
+    value_text,
+)
 
 MOST_ROWS = 13
 """Rows of a table for a terminal of 24 lines, where a file has as many series as it likes."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from latencykit._text import printable
+from latencykit._typing import Floats
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.samples import Samples
@@ -19,12 +21,6 @@ from latencykit.plot.style import BLUE, RED, series_styles
 from latencykit.plot.timeline_chart import as_log, envelope, intervals_of
 from latencykit.units import format_percentile, format_value
 from latencykit.views.page_data import nice_width
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from latencykit._typing import Floats
-
 
 _PALETTE = (
     (79, 159, 220),

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, cast
 
 from latencykit._text import cause_text
 from latencykit.units import NANOSECONDS, format_value, percentile_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from latencykit._typing import Percentile
     from latencykit.core.quantiles import PercentileRow
     from latencykit.core.summary import Summary

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypedDict, cast
 
 from latencykit.views.tables import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from latencykit.io.source import Format
     from latencykit.views.series import DataType, SeriesRecord
 
