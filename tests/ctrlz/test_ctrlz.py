@@ -12,6 +12,7 @@ import time
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -20,10 +21,11 @@ from latencykit.ctrlz.targets import OwnTarget, probe
 from latencykit.ctrlz.verdict import CalibrationRow
 from latencykit.errors import InvalidArgumentError, LatencyKitError
 from latencykit.io.registry import builtin_formats
+from tests.ctrlz import worlds
 from tests.ctrlz.conftest import league
-from tests.ctrlz.worlds import live
 
-pytestmark = pytest.mark.slow
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 READ = {one.name for one in builtin_formats()}
 if "wrk" not in READ:
@@ -31,6 +33,10 @@ if "wrk" not in READ:
 
 SHORT = {"stall": "0.9s", "duration": "2.7s", "rate": 200, "connections": 2}
 PACED = ("--rate", "{rate}", "--connections", "{connections}")
+
+
+def live(test: Callable[..., None]) -> Callable[..., None]:
+    return pytest.mark.slow(worlds.live(test))
 
 
 def _own(mode: str, *flags: str) -> list[str]:
