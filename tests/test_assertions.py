@@ -144,7 +144,6 @@ def test_intervals_contain_the_change():
     assert (np.sum(found, axis=0) >= 33).all()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("world", WORLDS)
 def test_worlds(world):
     """Nothing changed, and + 50 % at p99, in simulated time."""
@@ -337,7 +336,6 @@ def test_waiting_for_a_processor_is_left_out():
             process.wait()
 
 
-@pytest.mark.slow
 def test_waiting_after_a_call_makes_no_blocks_of_a_million_calls(monkeypatch):
     waited = itertools.accumulate(itertools.chain([0], [10**9] * 19, itertools.repeat(0)))
     own = str(threading.get_native_id())

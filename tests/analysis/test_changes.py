@@ -23,7 +23,6 @@ def test_a_shift_is_found_where_it_is() -> None:
     assert np.median(errors) <= 2
 
 
-@pytest.mark.slow
 def test_runs_alike_have_no_change() -> None:
     alarms = sum(
         bool(change_positions(np.random.default_rng(seed).normal(100, 3, 60), permutations=99))

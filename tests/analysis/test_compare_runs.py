@@ -78,7 +78,6 @@ def test_only_supported_percentiles_are_compared_unasked():
     assert (asked.low, asked.high) == (-1.0, math.inf)
 
 
-@pytest.mark.slow
 def test_noise_makes_it_a_verdict():
     assert lk.compare(run_of(1), run_of(2, 1.5), run_noise=0.03).verdict == "worse"
     assert lk.compare(run_of(1, 1.5), run_of(2), run_noise=0.03).verdict == "better"
@@ -108,7 +107,6 @@ def test_conditions_fire_on_the_bound():
         found.failed(["p99.9999 > 5%"])
 
 
-@pytest.mark.slow
 def test_what_else_differs_is_said():
     base = run_of(1, rate=500.0, connections=10, measure="service")
     new = run_of(2, rate=1000.0, connections=20, measure="response")

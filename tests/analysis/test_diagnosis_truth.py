@@ -65,7 +65,6 @@ def test_a_loop_that_waited_is_never_clean(cell: tuple[str, int, float, str], st
             assert lk.diagnose(data, **known).verdict != "no stall", form
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "cell",
     [*LOOPS, ("think time", 40, 300.0, "lognormal")],

@@ -91,7 +91,6 @@ def test_timeouts_are_slower_than_anything_known():
     assert found[1].to_unit("ms").percentile(50) == pytest.approx(2000.0, rel=1e-3)
 
 
-@pytest.mark.slow
 def test_a_sequence_of_calls():
     found = sequential(lk.Histogram.of([1_000] * 99 + [1_000_000]), 100)
     assert found.min <= 100_000 <= found.percentile(1)
@@ -160,7 +159,6 @@ def test_waiting_for_more_calls_is_never_faster(fine, coarse, numbers, hedge):
     assert is_slower(few, many)
 
 
-@pytest.mark.slow
 @given(LOGS, NUMBERS)
 @settings(max_examples=30, deadline=None)
 def test_waiting_for_more_of_the_calls_is_never_faster(values, numbers):

@@ -140,7 +140,6 @@ def test_others_are_not(world, digits):
     assert suspected_timeout(lk.Histogram.of(values, digits=digits, unit="s")) is None
 
 
-@pytest.mark.slow
 def test_no_tail_of_any_shape_looks_like_a_timeout():
     rng = np.random.default_rng(8)
     for _ in range(200):

@@ -33,7 +33,6 @@ def test_correction_adds_what_its_rule_says_and_takes_nothing_away(values, inter
     )
 
 
-@pytest.mark.slow
 @given(VALUES, st.lists(st.integers(1, 99), min_size=2, max_size=6, unique=True))
 @settings(max_examples=60)
 def test_a_trimmed_mean_lies_between_the_extremes_and_rises_with_what_it_keeps(values, tops):
@@ -61,7 +60,6 @@ def test_unlike_layouts_merge_without_loss_whatever_the_order(a, b, one, other):
     assert (found[0], found[-1]) == (both.min, both.max)
 
 
-@pytest.mark.slow
 @given(
     VALUES,
     st.lists(st.tuples(st.integers(1, 99), st.integers(0, 10**7)), max_size=4),

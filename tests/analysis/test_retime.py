@@ -18,7 +18,6 @@ def truth(rate: float, server: Server = STALLED) -> np.ndarray:
     return open_loop(server, fixed(rate, 20)).histogram().percentile(PERCENTILES)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("loop", [paced_loop, catch_up_loop])
 @pytest.mark.parametrize("known", [True, False])
 @pytest.mark.parametrize("connections", [1, 4])

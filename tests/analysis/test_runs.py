@@ -78,7 +78,6 @@ def test_p_values_are_those_of_welch() -> None:
     assert (row.low, row.high) == pytest.approx(tuple(ends))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("stall", [False, True])
 def test_equal_systems_alarm_in_at_most_five_percent(stall: bool) -> None:
     rng, alarms, repetitions = np.random.default_rng(3), 0, 400
@@ -90,7 +89,6 @@ def test_equal_systems_alarm_in_at_most_five_percent(stall: bool) -> None:
     assert alarms / repetitions <= 0.05 + 0.015  # 1.4 standard errors
 
 
-@pytest.mark.slow
 def test_power() -> None:
     rng = np.random.default_rng(5)
     found = [compare_runs(runs(rng, 5), runs(rng, 5, 1.10), NAMES).verdict for _ in range(100)]
@@ -117,7 +115,6 @@ def test_same_is_only_ever_equivalence() -> None:
     assert compare_runs(*loud, NAMES[:2]).verdict == "inconclusive"
 
 
-@pytest.mark.slow
 def test_the_interval_of_the_ratio_covers_it() -> None:
     rng, covered = np.random.default_rng(8), 0
     for _ in range(300):

@@ -199,7 +199,6 @@ def test_means_and_trimmed_means() -> None:
     assert "did not fail" in SLO.parse("mean=6ms").check(histogram(failed=3))[0].reason
 
 
-@pytest.mark.slow
 def test_plain_numbers_and_units_do_not_mix() -> None:
     plain = lk.Histogram.of(range(1, 5000), unit="none")
     assert outcomes("p99=6000, max=100", plain) == ["met", "missed"]

@@ -114,7 +114,6 @@ def test_what_knows_no_time_is_refused() -> None:
     assert len(lk.find_stalls(lk.Samples(start=[0], duration=[1]))) == 0
 
 
-@pytest.mark.slow
 def test_the_period_of_many_stalls_is_found_by_the_first_thousand() -> None:
     rng = np.random.default_rng(4)
     found = period_of(np.arange(20_000) * 12.5 + rng.normal(0, 0.8, 20_000), 250_000)
@@ -163,7 +162,6 @@ def _whole_seconds(seed: int, stall: float = 0.0, spread: float = 1.2) -> lk.Sam
     return lk.Samples(start=(begin * 1e9).astype(np.int64), duration=(took * 1e9).astype(np.int64))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 def test_stamps_of_whole_seconds_make_no_stalls(seed):
     data = _whole_seconds(seed, spread=0.6 + 0.1 * seed)
@@ -171,7 +169,6 @@ def test_stamps_of_whole_seconds_make_no_stalls(seed):
     assert lk.diagnose(data).verdict != "omits"
 
 
-@pytest.mark.slow
 def test_a_stall_of_many_stamps_is_found():
     found = lk.find_stalls(_whole_seconds(1, stall=8.0, spread=0.3))
     assert found["duration"].max() == pytest.approx(8.0, abs=1.5)

@@ -103,7 +103,6 @@ def test_a_limit_in_time_is_refused(run, log):
 # ---------------------------------------------------------------- written and read again
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".hlog", ".hgrm", ".csv", ".json", ".parquet"])
 def test_a_guess_stays_a_guess_in_every_format(run, log, tmp_path, suffix):
     if suffix == ".parquet":
@@ -123,7 +122,6 @@ def test_a_guess_stays_a_guess_in_every_format(run, log, tmp_path, suffix):
         assert now == pytest.approx(1e3 * median, rel=2e-3)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".hlog", ".hgrm", ".csv", ".json"])
 @pytest.mark.parametrize("unit", ["ns", "us", "ms", "s"])
 def test_a_fact_stays_a_fact(tmp_path, suffix, unit):

@@ -61,14 +61,12 @@ def test_summary_in_json_has_the_contracts_keys_and_notes_go_elsewhere(run):
     assert "unit: ns (assumed" in err
 
 
-@pytest.mark.slow
 def test_the_unit_option_scales_to_nanoseconds(run):
     ns = run.json("summary", RAW)["series"][0]
     us = run.json("summary", RAW, "--unit", "us")["series"][0]
     assert us["max"] == 1000 * ns["max"]
 
 
-@pytest.mark.slow
 def test_one_series_per_tag(run):
     series = run.json("summary", TAGGED)["series"]
     assert [(one["name"], one["tags"], one["count"]) for one in series] == [
@@ -79,7 +77,6 @@ def test_one_series_per_tag(run):
     assert [one["name"] for one in run.json("summary", TAGGED, "--tag", "set")["series"]] == ["set"]
 
 
-@pytest.mark.slow
 def test_labels_globs_and_merge(run):
     both = run.json("summary", f"before={RAW}", f"after={SCHEDULED}")["series"]
     assert [one["name"] for one in both] == ["before", "after"]
@@ -118,7 +115,6 @@ def test_without_an_output_the_chart_goes_beside_the_input(run, tmp_path):
     assert (tmp_path / "run.hlog.png").exists()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".hlog", ".json", ".csv", ".hgrm", ".parquet"])
 def test_convert(run, tmp_path, suffix):
     out = tmp_path / f"x{suffix}"
@@ -146,7 +142,6 @@ def test_merge_keeps_tags_and_counts(run, tmp_path):
     assert [one["tags"] for one in series] == [[], ["scheduled"], ["uncorrected"]]
 
 
-@pytest.mark.slow
 def test_adding_a_file_to_itself_is_said(run, tmp_path):
     said = f"{RAW}: named more than once, and its requests count as often"
     assert said in run("merge", RAW, SCHEDULED, f"again={RAW}", "-o", tmp_path / "all.hlog")[2]

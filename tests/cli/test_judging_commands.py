@@ -81,7 +81,6 @@ def test_fanout_in_every_style(run):
     assert "\n\n| series | calls |" in text
 
 
-@pytest.mark.slow
 def test_fanout_of_each_tag_and_models(run):
     names = [series["name"] for series in run.json("fanout", TAGGED)["series"]]
     assert names == ["total", "get", "set"]
@@ -130,7 +129,6 @@ def test_compare_gates(run, sides):
     assert (99.99, None) in [(r["percentile"], r["low"]) for r in json.loads(unsure[1])["rows"]]
 
 
-@pytest.mark.slow
 def test_compare_several_runs(run, sides):
     words = ("--base", sides / "base*.json", "--new", sides / "new*.json")
     status, out, _ = run("compare", *words, "--format", "json")

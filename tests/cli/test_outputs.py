@@ -338,7 +338,6 @@ def test_no_picture_and_no_page_obeys_a_name(run, tmp_path, monkeypatch, strange
         assert "<script>alert" not in page
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     [

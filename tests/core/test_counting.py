@@ -41,7 +41,6 @@ def test_every_type_of_number_is_counted_alike(kind):
     assert (h.index.tolist(), h.count) == (values.tolist(), 200)
 
 
-@pytest.mark.slow
 @given(st.integers(0, 5), st.integers(0, 2**32))
 @settings(max_examples=30, deadline=None)
 def test_floats_go_where_their_whole_part_goes(digits, seed):

@@ -102,7 +102,6 @@ def test_a_quiet_run_is_bounded_by_what_it_shows() -> None:
     assert math.isfinite(quiet.mean("tm90")[1])
 
 
-@pytest.mark.slow
 def test_a_percentile_that_few_stalls_carry_is_not_supported() -> None:
     world = Stalls(per_minute=1.0, length=1.0, rate=50.0)
     for run in range(5):
@@ -113,7 +112,6 @@ def test_a_percentile_that_few_stalls_carry_is_not_supported() -> None:
         assert row.cause in ("one stall", "parts differ")
 
 
-@pytest.mark.slow
 def test_the_headline_is_what_the_rows_say() -> None:
     evidence = log_of(Stalls(per_minute=6.0, length=0.3), 3, 600.0).evidence()
     highest = evidence.highest_supported_percentile()
@@ -121,7 +119,6 @@ def test_the_headline_is_what_the_rows_say() -> None:
     assert [row.supported for row in evidence.rows(places)[0]] == [True, False, False, False]
 
 
-@pytest.mark.slow
 def test_no_row_beyond_the_headline_is_supported() -> None:
     """A short log with a burst: events may grow again far out, but one place decides."""
     world = Stalls(per_minute=8.0, length=0.4, rate=300.0)

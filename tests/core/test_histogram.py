@@ -70,7 +70,6 @@ def test_a_pooled_percentile_lies_within_those_of_the_parts(a, b, p):
     assert both[0] <= (x + y).percentile(p) <= both[1]
 
 
-@pytest.mark.slow
 def test_agrees_with_the_hdrhistogram_package():
     hdrh = pytest.importorskip("hdrh.histogram", reason="hdrhistogram has no wheel here")
     rng = np.random.default_rng(5)

@@ -103,7 +103,6 @@ def test_order_and_grouping_do_not_matter_where_digits_are_equal(layouts, data, 
         assert content(total) == content((a + b) + c)
 
 
-@pytest.mark.slow
 @given(
     one=counted(WHOLE | DYADIC | ANY_SCALE),
     other=WHOLE | DYADIC | ANY_SCALE,

@@ -630,7 +630,6 @@ def neighbours(kind: str) -> list[Payload]:
     return [open_payload(encode(HdrBuckets(3), *one, highest=HOUR)) for one in drawn]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("among", ["nobody", "short", "long", "nine bytes"])
 @pytest.mark.parametrize("name", UNDECODABLE)
 def test_what_cannot_be_decoded(name, among):

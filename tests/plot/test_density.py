@@ -99,7 +99,6 @@ def test_what_is_above_a_value_is_above_every_one_up_to_the_next(ax):
         assert min(y[k - 1], y[k]) == pytest.approx(share)
 
 
-@pytest.mark.slow
 def test_the_band_is_that_of_the_percentiles(ax, raw):
     plot.ccdf(raw.histogram(), ax=ax, confidence=0.95)
     (band,) = ax.collections

@@ -57,7 +57,6 @@ def test_a_users_settings_do_not_change_a_saved_chart(tmp_path, raw):
     assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
 
 
-@pytest.mark.slow
 def test_letters_that_no_font_has_cause_no_warning(tmp_path):
     save(plot.percentiles, {"検索 🙂 عربى": lk.Histogram.of([1, 2])}, tmp_path / "x.png")
 
@@ -81,7 +80,6 @@ def test_what_a_quick_import_puts_off_works_later():
     python("-W", "error", "-c", code)
 
 
-@pytest.mark.slow
 def test_bare_numbers_have_no_unit():
     bare = lk.Histogram.of(np.arange(1.0, 5000.0), unit="none")
     figure = Figure(figsize=(8, 4.5))

@@ -45,7 +45,6 @@ def test_wide_buckets_fill_the_rows_that_they_cover():
     assert cells.counts[middle, 0].sum() == pytest.approx(10, rel=0.1)
 
 
-@pytest.mark.slow
 def test_zeros_have_a_row_of_their_own_labelled_0():
     values = np.concatenate([np.zeros(100), np.full(300, 1e6)]).astype(np.int64)
     samples = lk.Samples(start=np.arange(400) * 10_000_000, duration=values)
@@ -57,7 +56,6 @@ def test_zeros_have_a_row_of_their_own_labelled_0():
     assert_tidy(figure)
 
 
-@pytest.mark.slow
 def test_the_axis_of_values_is_logarithmic_in_the_logs_unit(raw):
     (ax, *_) = drawn(plot.heatmap, raw).axes
     assert ax.get_yscale() == "log"
@@ -66,7 +64,6 @@ def test_the_axis_of_values_is_logarithmic_in_the_logs_unit(raw):
     assert high > raw.histogram().max
 
 
-@pytest.mark.slow
 def test_the_image_shows_each_cell_where_it_lies(raw):
     figure = drawn(plot.heatmap, raw, slo=[(99, 1e6)])
     ax = figure.axes[0]

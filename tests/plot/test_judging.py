@@ -48,7 +48,6 @@ def test_few_curves_are_named_beside_them(scheduled):
     assert {"1 call", "100 calls"} <= set(words)
 
 
-@pytest.mark.slow
 def test_a_curve_for_each_number_of_calls_and_its_bound(ax, scheduled):
     plot.fan_out({"a": scheduled}, [1, 100], ax=ax)
     lines = {line.get_label(): line for line in ax.lines if not line.get_label().startswith("_")}
@@ -96,7 +95,6 @@ def test_fan_out_of_what_has_none(ax, scheduled):
 # ---------------------------------------------------------------- comparison
 
 
-@pytest.mark.slow
 def test_the_shift_of_two_runs(ax):
     plot.compare(run_of(1), run_of(2, 1.3), ax=ax, run_noise=0.01)
     marks = {line.get_label(): line for line in ax.lines if line.get_label().startswith("_p")}
@@ -107,7 +105,6 @@ def test_the_shift_of_two_runs(ax):
     assert ax.get_ylim()[0] < 1 < ax.get_ylim()[1]
 
 
-@pytest.mark.slow
 def test_the_shift_says_its_verdict():
     worse = drawn(plot.compare, run_of(1), new=run_of(2, 1.3), run_noise=0.01)
     assert any(word.startswith("Worse: p") for word in words_of(worse))
@@ -117,7 +114,6 @@ def test_the_shift_says_its_verdict():
     assert any("one run per side" in word for word in single)
 
 
-@pytest.mark.slow
 def test_the_shift_of_several_runs(ax):
     sides = [run_of(k) for k in range(5)], [run_of(10 + k, 0.7) for k in range(5)]
     plot.compare(*sides, ax=ax)

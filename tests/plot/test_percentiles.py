@@ -104,7 +104,6 @@ def test_the_slo_is_a_staircase(ax, raw):
     assert stairs.get_ydata().tolist() == [1e6, 1e6, 1e7]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("slo", ["99=500us, max=1s, mean=3ms", lk.SLO.parse("99=500us, max=1s")])
 def test_an_slo_is_drawn_whether_parsed_or_not(raw, slo):
     figure = drawn(plot.percentiles, raw, slo=slo)
@@ -154,7 +153,6 @@ def test_the_band_ends_where_the_sample_does_and_opens_to_the_maximum(ax, raw):
     assert alone.percentile(99.8) < path.vertices[:, 1].max() <= alone.max
 
 
-@pytest.mark.slow
 def test_censored_mass_is_drawn_as_at_least(raw):
     counted = np.array([1000]), np.array([92])
     h = lk.Histogram(lk.HdrBuckets(3), *counted, censored=8, censored_at=2e9)
@@ -165,7 +163,6 @@ def test_censored_mass_is_drawn_as_at_least(raw):
     assert [line.get_marker() for line in ax.get_lines()][-1] == "^"
 
 
-@pytest.mark.slow
 def test_zeros_have_a_place_on_a_logarithmic_axis():
     figure = drawn(plot.percentiles, lk.Histogram.of([0] * 300 + [10**6] * 700))
     (ax,) = figure.axes
@@ -175,7 +172,6 @@ def test_zeros_have_a_place_on_a_logarithmic_axis():
     assert line.get_ydata()[line.get_xdata() <= 30].tolist() == [floor] * 2
 
 
-@pytest.mark.slow
 def test_runs_are_thin_lines_with_their_range_and_median():
     random = np.random.default_rng(1)
     runs = {f"run {k}": lk.Histogram.of(random.lognormal(13, 0.5, 2000)) for k in range(5)}
@@ -213,7 +209,6 @@ def test_a_summary_is_labelled_points_and_says_what_is_missing():
     assert_tidy(figure)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("names", [("one",), ("one", "two"), tuple("abcdefghijk")])
 def test_a_mean_alone_is_a_mark_at_the_axis_and_no_curve(names):
     run = lk.Run(source="go", tool="go test")
@@ -240,7 +235,6 @@ def test_a_table_of_percentiles_is_drawn_to_its_last_one_each_series_with_its_ow
     assert places[:, 0].max() < ax.transAxes.transform((0.99, 0))[0]  # not at the place of 100 %
 
 
-@pytest.mark.slow
 def test_an_empty_series_beside_others_is_named_not_hidden(raw):
     figure = drawn(plot.percentiles, {"a": raw, "b": lk.Histogram.of(np.zeros(0, np.int64))})
     assert says(figure, "nothing counted: b")

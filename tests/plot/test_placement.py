@@ -120,7 +120,6 @@ def test_a_word_longer_than_the_line_is_cut():
     assert layout.wrapped("x" * 50, 10, 2, len) == "x" * 9 + "…"
 
 
-@pytest.mark.slow
 def test_the_title_stands_above_the_conditions():
     figure = Figure(figsize=(8, 4), layout="constrained")
     ax = figure.add_subplot()

@@ -68,7 +68,6 @@ def test_printed_percentiles_are_points(ax):
     assert points.get_ydata().tolist() == data.percentile(list(PRINTED)).tolist()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("source", ["raw", "reported_percentiles", "buckets"])
 def test_every_curve_lies_inside_its_own_band(raw, source):
     sources = {"raw": raw.histogram(), "reported_percentiles": of_tool(), "buckets": of_buckets()}

@@ -104,7 +104,6 @@ def test_ticks_are_the_nines_and_the_maximum():
     assert labels == ["0", "50", "90", "99", "99.9", "99.99", "99.999", "99.9999", "100 %"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("nines", [3, 6, 9, 12])
 @pytest.mark.parametrize("width", [3.0, 6.0, 12.0])
 def test_tick_labels_never_meet(nines, width):

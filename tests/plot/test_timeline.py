@@ -176,7 +176,6 @@ def test_a_lane_has_the_scale_of_the_values():
     assert np.allclose(rise, np.arange(5) * rise[1], rtol=2e-3)
 
 
-@pytest.mark.slow
 def test_the_slo_is_a_line_with_its_limit(raw):
     figure = drawn(plot.timeline, raw, slo=[(99, 1e6), (100, 1e9)])
     assert "SLO max 1 s" in words_of(figure)
@@ -190,7 +189,6 @@ def test_what_knows_no_time_has_no_timeline(ax, raw):
         plot.timeline(raw.between(1e6, 2e6), ax=ax)
 
 
-@pytest.mark.slow
 def test_the_clock_is_reported_where_it_is_known(raw):
     assert says(drawn(plot.timeline, raw), "UTC")
     assert not says(drawn(plot.timeline, log_of(5, 5)), "UTC")
