@@ -64,7 +64,30 @@ def contradiction(data: Any) -> str | None:
     named = getattr(data, "stats", None) or getattr(data, "reported_stats", {})
     stats = {name: value * factor for name, value in named.items()}
     count = (getattr(data, "count", None) or 0) + getattr(data, "censored", 0)
-    sentence = _mean_and_percentiles(points, stats, count, run)
+    sentence: str | None = None
+    mean, top = stats.get("mean", 0.0), stats.get("max", math.inf)
+    if points and mean and count and run.tool not in _LATEST:
+        # The mean is beyond what requests with these percentiles, minimum and maximum can have.
+        # Tools choose the request of a percentile in different ways, which are up to two apart.
+        grain, apart = min(NANOSECONDS.get(run.unit, 1.0), GRAIN), 2 / count
+        shares, values = [p / 100 for p in sorted(points)], [points[p] for p in sorted(points)]
+        up = [0.0, *(max(share - apart, 0.0) for share in shares), 1.0]
+        down = [0.0, *(min(share + apart, 1.0) for share in shares), 1.0]
+        most = sum(
+            (end - begin) * (value + last_place(value, grain) if value < math.inf else value)
+            for begin, end, value in zip(up, up[1:], [*values, max(top, values[-1])], strict=False)
+            if end > begin
+        )
+        lowest = [stats.get("min", 0.0), *values]
+        least = sum(
+            (end - begin) * max(value - last_place(value, grain), 0.0)
+            for begin, end, value in zip(down, down[1:], lowest, strict=False)
+        )
+        place, has = last_place(mean, grain), f"and it has {format_duration(mean)}"
+        if mean + place < (1 - COARSE) * least:
+            sentence = f"its percentiles allow a mean of {format_duration(least)} at least, {has}"
+        elif mean - place > (1 + COARSE) * most:
+            sentence = f"its percentiles allow a mean of {format_duration(most)} at most, {has}"
     if run.unit_from in ("file", "format") and run.corrected != "us":
         own = run.corrected not in ("tool", "schedule")
         sentence = (own and busy(stats, count, run)) or sentence
@@ -89,36 +112,3 @@ def busy(stats: Mapping[str, float], count: int, run: Run, slack: float = _BUSY)
     each, whole = format_duration(mean), format_duration(length * 1e9)
     on = format_items(number, "connection")
     return f"{format_count(count)} requests of {each} do not fit into {whole} on {on}"
-
-
-def _mean_and_percentiles(
-    points: Mapping[float, float], stats: Mapping[str, float], count: int, run: Run
-) -> str | None:
-    """A mean beyond what requests with these percentiles, minimum and maximum can have.
-
-    Tools choose the request of a percentile in different ways, which are up to two apart.
-    """
-    mean, top = stats.get("mean", 0.0), stats.get("max", math.inf)
-    if not (points and mean and count) or run.tool in _LATEST:
-        return None
-    grain, apart = min(NANOSECONDS.get(run.unit, 1.0), GRAIN), 2 / count
-    shares = [p / 100 for p in sorted(points)]
-    values = [points[p] for p in sorted(points)]
-    up = [0.0, *(max(share - apart, 0.0) for share in shares), 1.0]
-    down = [0.0, *(min(share + apart, 1.0) for share in shares), 1.0]
-    most = sum(
-        (end - begin) * (value + last_place(value, grain) if value < math.inf else value)
-        for begin, end, value in zip(up, up[1:], [*values, max(top, values[-1])], strict=False)
-        if end > begin
-    )
-    least = sum(
-        (end - begin) * max(value - last_place(value, grain), 0.0)
-        for begin, end, value in zip(down, down[1:], [stats.get("min", 0.0), *values], strict=False)
-    )
-    place = last_place(mean, grain)
-    side = "most" if mean - place > (1 + COARSE) * most else ""
-    side = "least" if mean + place < (1 - COARSE) * least else side
-    if not side:
-        return None
-    bound = format_duration(most if side == "most" else least)
-    return f"its percentiles allow a mean of {bound} at {side}, and it has {format_duration(mean)}"

@@ -65,26 +65,21 @@ class _Counter:
                 "chunks of whole numbers and of floats are mixed; bring them to one type"
             )
         while values.size:
-            done = self._compiled(values[:_MOST])
+            done, some, half = 0, values[:_MOST], self._steps.half_magnitude
+            if some.size >= 64 << half:  # else the table costs more than it saves
+                table = np.zeros(64 << half, np.uint32)
+                done = kernel.count_plain(some, self._factor, half, table)
+                fine = occupied(table)
+                power = fine >> half  # 0 for what is below 1
+                low = (1 << half) | (fine & ((1 << half) - 1))
+                low >>= np.clip(half + 1 - power, 0, half + 1)
+                index = np.where(power > half, fine - (half << half), np.where(power > 0, low, 0))
+                self._count(index, table[fine])
             chunk = values[done : done + _CHUNK]  # what is unusual
             if self._factor != 1.0:
                 chunk = np.multiply(chunk, self._factor, dtype=np.float64)
             self._count(self._steps.index_of(chunk), 1)
             values = values[done + _CHUNK :]
-
-    def _compiled(self, values: AnyArray) -> int:
-        """Count values up to one that the compiled loop does not know; return how many."""
-        half = self._steps.half_magnitude
-        if values.size < 64 << half:  # its table costs more than it saves
-            return 0
-        table = np.zeros(64 << half, np.uint32)
-        done = kernel.count_plain(values, self._factor, half, table)
-        fine = occupied(table)
-        power = fine >> half  # 0 for what is below 1
-        low = ((1 << half) | (fine & ((1 << half) - 1))) >> np.clip(half + 1 - power, 0, half + 1)
-        index = np.where(power > half, fine - (half << half), np.where(power > 0, low, 0))
-        self._count(index, table[fine])
-        return done
 
     def _count(self, index: Ints, counts: Any) -> None:
         more = int(index.max(initial=-1)) + 1 - self.total.size

@@ -282,7 +282,10 @@ class Tails(Evidence):
         events = np.maximum(np.rint(self.events(p[inner].tolist())), 1)
         columns["events"][inner] = [None if math.isnan(one) else int(one) for one in events]
         columns["low"], columns["high"] = self._ends_of(columns, confidence)
-        return rows_of(columns), self._reasons()
+        if self.jackknife.known:
+            return rows_of(columns), ()
+        bins = f"{self.jackknife.bins} time bins are too few for a confidence interval"
+        return rows_of(columns), (f"{bins}; {RULE.min_bins} are needed",)
 
     def ends(self, percentiles: Floats, confidence: float = 0.95) -> tuple[Floats, Floats]:
         """Return only the lower and upper ends of the intervals that `rows` gives.
@@ -330,13 +333,6 @@ class Tails(Evidence):
     def _seconds(self) -> float:
         """How long the measurement took, without gaps."""
         return float(self.length.sum())
-
-    def _reasons(self) -> tuple[str, ...]:
-        """Why rows have no interval."""
-        if self.jackknife.known:
-            return ()
-        bins = f"{self.jackknife.bins} time bins are too few for a confidence interval"
-        return (f"{bins}; {RULE.min_bins} are needed",)
 
 
 @record(eq=False)

@@ -735,29 +735,25 @@ def merge_histograms(parts: Sequence[Histogram]) -> Histogram:
             )  # fmt: skip
             return replace(union, run=run, **_censored(parts))
         layout, index, counts = add_up([(part.buckets, part.index, part.counts) for part in parts])
-        run = _noted(run, parts, layout, index)
+        # Note the loss of resolution, in place of notes of earlier sums.
+        grid = grid_of(layout)
+        unlike = [
+            part.buckets for part in parts if is_spread((part.buckets, part.index, part.counts))
+        ]
+        digits = sorted({grid_of(buckets).digits for buckets in unlike} | {grid.digits})
+        others = tuple(note for note in run.notes if not note.startswith(COST))
+        overlap = isinstance(layout, CellBuckets) and layout.overlap
+        if len(digits) > 1 or overlap or others != run.notes:
+            (width, low, high), common = widest(layout, index), 1 / (1 << grid.half_magnitude)
+            high = high if width > common else 0.0
+            run = run.replace(notes=others)
+            run = run.with_notes(cost(max(width, common), low, high, parts[0].unit, digits))
     else:
         every = np.concatenate([part.index for part in parts])
         index, place = np.unique(every, return_inverse=True)
         counts = added(np.concatenate([part.counts for part in parts]), place, index.size)
     return Histogram(
         layout, index, counts, parts[0].unit, run, _sum_of_reported(parts), **_censored(parts)
-    )
-
-
-def _noted(run: Run, parts: Sequence[Histogram], layout: Buckets, index: Ints) -> Run:
-    """Note the loss of resolution of a sum of unlike layouts, in place of notes of earlier sums."""
-    grid = grid_of(layout)
-    spread = [part.buckets for part in parts if is_spread((part.buckets, part.index, part.counts))]
-    digits = sorted({grid_of(buckets).digits for buckets in spread} | {grid.digits})
-    before = [note for note in run.notes if note.startswith(COST)]
-    run = run.replace(notes=tuple(note for note in run.notes if not note.startswith(COST)))
-    overlap = isinstance(layout, CellBuckets) and layout.overlap
-    if len(digits) == 1 and not overlap and not before:
-        return run
-    (width, low, high), common = widest(layout, index), 1 / (1 << grid.half_magnitude)
-    return run.with_notes(
-        cost(max(width, common), low, high if width > common else 0.0, parts[0].unit, digits)
     )
 
 

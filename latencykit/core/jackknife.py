@@ -10,7 +10,7 @@ tail that the run has hardly seen.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
@@ -162,8 +162,21 @@ class Jackknife:
         reach = student_quantile(confidence, number - 1) * spread(left_out)
         if number == RULE.blocks:  # of a value that never moves, drift does not matter
             reach = np.where(reach > 0, reach * min(self.drift, 1e9), 0.0)
+        # Stretches of descending shares that reach beyond the range.
+        most, log_share = math.log(RULE.range), np.log(shares)
+        doubted = np.concatenate(([False], reach > most, [False]))
+        borders = np.flatnonzero(doubted[1:] != doubted[:-1]).tolist()
+        places = []  # percentiles: between two shares, where the reach is just that of the range
+        for at in borders:
+            if at in (0, shares.size):
+                places.append(100.0 * (at > 0))
+                continue
+            part = (most - reach[at - 1]) / (reach[at] - reach[at - 1])
+            step = part * (log_share[at] - log_share[at - 1])
+            places.append(100 * (1 - math.exp(log_share[at - 1] + step)))
+        stretches = zip(borders[::2], borders[1::2], places[::2], places[1::2], strict=True)
         ranges = []
-        for first, last, low, high in _ranges(shares, reach):
+        for first, last, low, high in stretches:
             some, worst = slice(first, last), first + int(reach[first:last].argmax())
             # Drift, if its test fires at the percentile next to most of these.
             log = np.log(1 - np.array(_DRIFTS) / 100)
@@ -173,8 +186,7 @@ class Jackknife:
             needed = (float(reach[worst]) / math.log(RULE.range)) ** 2
             stall = np.zeros(last - first, np.bool_)
             if number == RULE.blocks:
-                at = float(shares[worst])
-                stall = self._one_stall(blocks, left_out[:, worst], shares[some], at)
+                stall = self._one_stall(blocks, left_out[:, worst], shares[some], shares[worst])
             starts = np.flatnonzero(np.append(True, stall[1:] != stall[:-1]))
             middle = np.sqrt(shares[some][starts[1:]] * shares[some][starts[1:] - 1])
             ends = [low, *(100 * (1 - middle)).tolist(), high]
@@ -317,21 +329,6 @@ def spread(left_out: Floats) -> Floats:
     number = len(left_out)
     squares = ((left_out - left_out.mean(axis=0)) ** 2).sum(axis=0)
     return np.asarray(np.sqrt((number - 1) / number * squares))
-
-
-def _ranges(shares: Floats, reach: Floats) -> Iterator[tuple[int, int, float, float]]:
-    """Stretches of descending shares that reach beyond the range: positions and percentiles."""
-    most, log = math.log(RULE.range), np.log(shares)
-    doubted = np.concatenate(([False], reach > most, [False]))
-    borders = np.flatnonzero(doubted[1:] != doubted[:-1]).tolist()
-    places = []
-    for at in borders:  # between two shares, where the reach is just that of the range
-        if at in (0, shares.size):
-            places.append(100.0 * (at > 0))
-            continue
-        part = (most - reach[at - 1]) / (reach[at] - reach[at - 1])
-        places.append(100 * (1 - math.exp(log[at - 1] + part * (log[at] - log[at - 1]))))
-    return zip(borders[::2], borders[1::2], places[::2], places[1::2], strict=True)
 
 
 # ------------------------------------------------------------

@@ -6,8 +6,8 @@ a log that does not fit is decoded again for each question.
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Iterable, Iterator
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -17,6 +17,8 @@ from latencykit.core.buckets import Counts
 
 BUDGET = 512 << 20
 """Bytes that the caches of all logs of a process may take together."""
+
+_KEPT = WeakKeyDictionary[MemoryPart, int]()  # and the bytes of each
 
 
 class SharedCache:
@@ -43,7 +45,6 @@ class SharedCache:
 
     def kept(self, places: Ints, blocks: Iterable[Block]) -> Iterator[Block]:
         """Yield the blocks of some places, and keep them in place of those of fewer."""
-        global _taken  # noqa: PLW0603
         some: list[Block] | None = [] if places.size > np.count_nonzero(self._covered) else None
         nbytes = 0
         for block in blocks:
@@ -53,19 +54,10 @@ class SharedCache:
                 expected = nbytes
                 if len(some) == 1:  # and all are expected to be as large
                     expected = nbytes * places.size // max(block.rows.size, 1)
-                if _taken + expected > BUDGET:
+                if sum(_KEPT.values()) + expected > BUDGET:
                     some = None
             yield block
         if some is not None:
             self._part, self._covered = MemoryPart(some), np.zeros(self.size, np.bool_)
             self._covered[places] = True
-            _taken += nbytes
-            weakref.finalize(self._part, _give_back, nbytes)
-
-
-_taken = 0
-
-
-def _give_back(nbytes: int) -> None:
-    global _taken  # noqa: PLW0603
-    _taken -= nbytes
+            _KEPT[self._part] = nbytes

@@ -45,7 +45,14 @@ def _binomial_quantiles(probabilities: tuple[float, ...], n: int, q: tuple[float
     inside = np.array(q)
     reach = np.ceil(8 * np.sqrt(n * inside * (1 - inside))) + 20  # what lies beyond is below 1e-14
     if float(reach.sum()) * 2 > _LONG:
-        return read_only(_binomial_quantiles_by_scipy(probabilities, n, inside))
+        from scipy import special
+
+        # The values of `scipy.stats.binom.ppf`, without its import.
+        p = np.asarray(probabilities)[:, None]
+        most = np.clip(np.ceil(np.nan_to_num(special.bdtrik(p, n, inside))), 0, n)
+        less = np.maximum(most - 1, 0)
+        fewer = (most > 0) & (special.bdtr(less, n, inside) >= p)
+        return read_only(np.where(fewer, less, most).astype(np.int64))
     out = np.empty((len(probabilities), inside.size), np.int64)
     for column, (share, most) in enumerate(zip(q, reach.tolist(), strict=True)):
         mode = int((n + 1) * share)
@@ -58,24 +65,14 @@ def _binomial_quantiles(probabilities: tuple[float, ...], n: int, q: tuple[float
     return read_only(out)
 
 
-def _binomial_quantiles_by_scipy(probabilities: Sequence[float], n: int, q: Floats) -> Ints:
-    """The values of `scipy.stats.binom.ppf`, without its import."""
-    from scipy import special
-
-    p = np.asarray(probabilities)[:, None]
-    k = np.clip(np.ceil(np.nan_to_num(special.bdtrik(p, n, q))), 0, n)
-    below = np.maximum(k - 1, 0)
-    k = np.where((k > 0) & (special.bdtr(below, n, q) >= p), below, k)
-    return np.asarray(k, np.int64)
-
-
 def poisson_at_least(k: ArrayLike, mean: ArrayLike) -> Floats:
     """Return P(Poisson(mean) ≥ k), the regularised lower incomplete gamma function.
 
     For small probabilities: with k of hundreds of thousands close to the mean it is too large.
     """
     a, x = np.broadcast_arrays(np.asarray(k, np.float64), np.asarray(mean, np.float64))
-    first = _poisson(a, x)
+    with np.errstate(divide="ignore", under="ignore"):
+        first = np.exp(a * np.log(x) - x - _log_gamma(a + 1))  # P(Poisson(mean) = k)
     term, total = np.ones_like(a), np.ones_like(a)
     # Far below the mean the sum is beyond all numbers, and the probability 1.
     with np.errstate(over="ignore", invalid="ignore"):
@@ -88,12 +85,6 @@ def poisson_at_least(k: ArrayLike, mean: ArrayLike) -> Floats:
         # The remaining terms fall faster than a geometric series of this ratio.
         sums = first * (total + term * ratio / (1 - ratio))
     return np.asarray(np.minimum(np.nan_to_num(sums, nan=1.0), 1.0))
-
-
-def _poisson(k: Floats, mean: Floats) -> Floats:
-    """P(Poisson(mean) = k)."""
-    with np.errstate(divide="ignore", under="ignore"):
-        return np.asarray(np.exp(k * np.log(mean) - mean - _log_gamma(k + 1)))
 
 
 def _log_gamma(z: Floats) -> Floats:

@@ -48,6 +48,8 @@ def sample_columns(
     frame: pd.DataFrame, columns: Mapping[str, str], unit: str
 ) -> dict[str, AnyArray]:
     """Return the arrays of `Samples` from columns of a table."""
+    from pandas import DatetimeTZDtype, factorize, to_numeric
+
     if not hasattr(frame, "columns"):
         raise InvalidArgumentError(f"expected a data frame, not {type(frame).__name__}")
     missing = [name for name in columns.values() if name not in frame.columns]
@@ -60,12 +62,25 @@ def sample_columns(
     for role, name in columns.items():
         cells = frame[name]
         if role in _TIMES:
-            arrays[role] = _times(cells, unit)
+            empty = int(cells.isna().sum())
+            if empty:
+                raise InvalidArgumentError(
+                    f"column {cells.name!r} has {empty} empty cells; "
+                    f"drop those rows: df.dropna(subset=[{cells.name!r}])"
+                )
+            try:
+                if cells.dtype.kind in "mM" or isinstance(cells.dtype, DatetimeTZDtype):
+                    times = as_nanoseconds(cells)
+                else:
+                    numbers = to_numeric(cells)
+                    kind = {"i": np.int64, "u": np.uint64}.get(numbers.dtype.kind, np.float64)
+                    times = numbers.to_numpy(kind)
+                arrays[role] = _nanoseconds(times, unit)
+            except (ValueError, TypeError) as error:
+                raise InvalidArgumentError(f"column {cells.name!r}: {error}") from None
         elif role == "tag":
             arrays[role] = cells.astype(object).where(cells.notna(), "").to_numpy()
         elif role == "connection":
-            from pandas import factorize
-
             numbered = cells.dtype.kind in "iu" and not cells.isna().any()
             codes = cells.to_numpy(np.int64) if numbered else factorize(cells)[0]
             arrays[role] = np.asarray(codes, np.int64)
@@ -100,25 +115,6 @@ def word_column(words: ArrayLike | Words) -> AnySeries:
     words = words if isinstance(words, Words) else Words.of(words)
     halves = re.search("[\ud800-\udfff]", "".join(words.names))
     return pd.Series(words.cells, dtype=object if halves else "str")
-
-
-def _times(cells: AnySeries, unit: str) -> NDArray[np.int64]:
-    import pandas as pd
-
-    empty = int(cells.isna().sum())
-    if empty:
-        raise InvalidArgumentError(
-            f"column {cells.name!r} has {empty} empty cells; "
-            f"drop those rows: df.dropna(subset=[{cells.name!r}])"
-        )
-    try:
-        if cells.dtype.kind in "mM" or isinstance(cells.dtype, pd.DatetimeTZDtype):
-            return _nanoseconds(as_nanoseconds(cells), unit)
-        numbers = pd.to_numeric(cells)
-        kind = {"i": np.int64, "u": np.uint64}.get(numbers.dtype.kind, np.float64)
-        return _nanoseconds(numbers.to_numpy(kind), unit)
-    except (ValueError, TypeError) as error:
-        raise InvalidArgumentError(f"column {cells.name!r}: {error}") from None
 
 
 # ------------------------------------------------------------
@@ -666,12 +662,8 @@ class Samples(HistogramBacked, Value):
             ``samples.histogram()``, if known already.
         """
         counted = self.histogram() if whole is None else whole
-        if self._evidence is None or self._evidence.whole is not counted:
-            object.__setattr__(self, "_evidence", self._new_evidence(counted))
-            assert self._evidence is not None
-        return self._evidence
-
-    def _new_evidence(self, counted: Histogram) -> Evidence:
+        if self._evidence is not None and self._evidence.whole is counted:
+            return self._evidence
         moment, timed, good = self.start, True, self.good
         if self._request is not None and counted.count:
             numbers, first, place = np.unique(self._request, return_index=True, return_inverse=True)
@@ -679,20 +671,18 @@ class Samples(HistogramBacked, Value):
                 timed = moment is not None
                 begins = np.arange(numbers.size) if moment is None else moment[first]
                 moment = begins[place.reshape(-1)]
-        if moment is None or not counted.count:
-            return Evidence(counted)
-        begin = moment - (self._origin if timed else 0)
-        late = (
-            begin[~good]
-            if self.outcome is None
-            else begin[self.outcome == OUTCOMES.index("timeout")]
-        )
-        if not begin.any():
-            return Evidence(counted)  # all at once: as without times
-        tails = tails_of_requests(begin[good], self.values[good], late, counted)
-        failed = None if self.outcome is None else tails.bins_of(begin[~good])
-        tails = replace(tails, failed=failed)
-        return tails if timed else TailsByRequest(**vars(tails))
+        known = Evidence(counted)
+        begin = None if moment is None else moment - (self._origin if timed else 0)
+        if begin is not None and counted.count and begin.any():  # not all at once: as without times
+            late = ~good
+            if self.outcome is not None:
+                late = self.outcome == OUTCOMES.index("timeout")
+            tails = tails_of_requests(begin[good], self.values[good], begin[late], counted)
+            failed = None if self.outcome is None else tails.bins_of(begin[~good])
+            tails = replace(tails, failed=failed)
+            known = tails if timed else TailsByRequest(**vars(tails))
+        object.__setattr__(self, "_evidence", known)
+        return known
 
     def to_log(
         self,

@@ -97,16 +97,13 @@ def parse_trim(spec: str, unit: str = "ns") -> Trim:
                 "so P is above 50"
             )
         return Trim(short[1].upper(), 1 - high, high, spec.strip())
-    if span := _RANGE.fullmatch(spec):
-        return _parse_range(spec.strip(), span[1].upper(), (span[2], span[3]), unit)
-    raise InvalidArgumentError(
-        f"{spec!r} is not a valid trimmed mean; write tm99.9, TM(5%:95%), TM(:99%), "
-        "TM(150ms:1s), wm98 or IQM"
-    )
-
-
-def _parse_range(spec: str, kind: str, ends: tuple[str, str], unit: str) -> Trim:
-    ranks = {text.endswith("%") for text in ends if text}
+    if not (span := _RANGE.fullmatch(spec)):
+        raise InvalidArgumentError(
+            f"{spec!r} is not a valid trimmed mean; write tm99.9, TM(5%:95%), TM(:99%), "
+            "TM(150ms:1s), wm98 or IQM"
+        )
+    spec = spec.strip()
+    ranks = {text.endswith("%") for text in (span[2], span[3]) if text}
     if not ranks:
         raise InvalidArgumentError(
             f"{spec!r} names no bound; write for example TM(:99%) or TM(150ms:1s)"
@@ -117,7 +114,7 @@ def _parse_range(spec: str, kind: str, ends: tuple[str, str], unit: str) -> Trim
         )
     bounds: list[Fraction | float] = [Fraction(0), Fraction(1)]
     bounds = bounds if True in ranks else [-math.inf, math.inf]
-    for k, text in enumerate(ends):
+    for k, text in enumerate((span[2], span[3])):
         number = text.removesuffix("%").strip()
         if not text:
             continue
@@ -136,12 +133,12 @@ def _parse_range(spec: str, kind: str, ends: tuple[str, str], unit: str) -> Trim
                 raise InvalidArgumentError(
                     f"{text!r} is not a plain number, but the values have no unit"
                 ) from None
-    low, high = bounds
-    if not (low < high and (True not in ranks or 0 <= low < high <= 1)):
+    first, last = bounds
+    if not (first < last and (True not in ranks or 0 <= first < last <= 1)):
         rule = "the first bound must be below the second"
         rule = "percentiles ascend from 0% to 100%" if True in ranks else rule
         raise InvalidArgumentError(f"{spec!r} keeps nothing; {rule}")
-    return Trim(kind, low, high, spec)
+    return Trim(span[1].upper(), first, last, spec)
 
 
 def _percent(share: Fraction) -> str:
