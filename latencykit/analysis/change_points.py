@@ -147,7 +147,18 @@ def change_positions(
     splits = _splits(distance, alpha, permutations, min_runs, seed)
     edges = [0, *(position for position, _ in splits), series.size]
     parts = [scale[a:b] - np.median(scale[a:b]) for a, b in itertools.pairwise(edges)]
-    correlation, error = _successive(parts)
+    # The correlation of successive residuals within stretches, by ranks, and its standard error.
+    residual = np.concatenate(parts)
+    stretch = np.repeat(np.arange(len(parts)), as_positions([part.size for part in parts]))
+    n, normal = residual.size, NormalDist()
+    scores = np.array([normal.inv_cdf((k + 0.5) / n) for k in range(n)])
+    scores = scores[np.argsort(np.argsort(residual, kind="stable"))]
+    scores -= (np.bincount(stretch, scores) / np.bincount(stretch))[stretch]
+    same = stretch[1:] == stretch[:-1]
+    raw = float((scores[1:] * scores[:-1])[same].sum() / max((scores**2).sum(), 1e-300))
+    # Every fitted level lowers the correlation (Marriott and Pope, 1954), and so does the search.
+    correlation = raw + (len(parts) + 1) * (1 + 3 * max(raw, 0.0)) / n
+    error = 1 / math.sqrt(n)
     if correlation > RULES.max_correlation_errors * error:
         none = ChangePoints()
         none.exchangeable, none.note = False, _NOT_EXCHANGEABLE.format(correlation)
@@ -155,29 +166,13 @@ def change_positions(
     possible = min(correlation + RULES.hidden_correlation_errors * error, 0.95)
     if splits and possible > 0:
         # The distribution of series with the residuals' values and this correlation.
-        drifting = np.sort(np.concatenate(parts)), possible, 10 * typical
+        drifting = np.sort(residual), possible, 10 * typical
         splits = _splits(distance, alpha, permutations, min_runs, seed, drifting)
     edges = [0, *(position for position, _ in splits), series.size]
     levels = [float(np.median(series[a:b])) for a, b in itertools.pairwise(edges)]
     return ChangePoints(
         ChangePoint(position, p, levels[k], levels[k + 1]) for k, (position, p) in enumerate(splits)
     )
-
-
-def _successive(parts: Sequence[Floats]) -> tuple[float, float]:
-    """Correlation of successive residuals within stretches (by ranks), and its standard error."""
-    residual, stretches = np.concatenate(parts), len(parts)
-    stretch = np.repeat(np.arange(stretches), as_positions([part.size for part in parts]))
-    n = residual.size
-    normal = NormalDist()
-    scores = np.array([normal.inv_cdf((k + 0.5) / n) for k in range(n)])[
-        np.argsort(np.argsort(residual, kind="stable"))
-    ]
-    scores -= (np.bincount(stretch, scores) / np.bincount(stretch))[stretch]
-    same = stretch[1:] == stretch[:-1]
-    raw = float((scores[1:] * scores[:-1])[same].sum() / max((scores**2).sum(), 1e-300))
-    # Every fitted level lowers the correlation (Marriott and Pope, 1954), and so does the search.
-    return raw + (stretches + 1) * (1 + 3 * max(raw, 0.0)) / n, 1 / math.sqrt(n)
 
 
 def _splits(

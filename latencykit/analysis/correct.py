@@ -16,12 +16,11 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from latencykit._arrays import ragged
 from latencykit._records import record
 from latencykit._text import option
-from latencykit._typing import Floats, Ints
+from latencykit._typing import Ints
 from latencykit.core.blocks import Block, Part
 from latencykit.core.buckets import Buckets, HdrBuckets
 from latencykit.core.consistency import contradiction
@@ -280,9 +279,16 @@ def on_a_fine_grid(raw: Histogram, interval: float) -> Histogram:
         counts = np.append(counts, 1)
         counts[-2] -= 1
     wide = (high > RULES.wide * low) & (high >= 2 * interval)
-    at_top = np.where(
-        wide, _at_the_top(raw.reported_stats.get("mean"), low, high, counts, wide), counts
-    )
+    # Of those at an upper edge a reported mean limits the number, the highest first; otherwise only
+    # the maximum is certain.
+    at_top, mean = np.where(wide, 0, counts), raw.reported_stats.get("mean")
+    if wide[-1]:
+        at_top[-1] = min(1, counts[-1])
+    if mean is not None:
+        rest = mean * counts.sum() - float(np.where(wide, low, high) @ counts)
+        for k in np.flatnonzero(wide)[::-1].tolist():
+            at_top[k] = int(np.clip(round(rest / (high[k] - low[k])), at_top[k], counts[k]))
+            rest -= at_top[k] * (high[k] - low[k])
     # The others lie evenly between their edges: at the upper one, a median that a percentile list
     # reports would leap to the next of its rows when one request is added.
     narrow = np.where(wide, 0, counts)
@@ -302,24 +308,6 @@ def on_a_fine_grid(raw: Histogram, interval: float) -> Histogram:
         reported_percentiles=((), ()),
         reported_stats={},
     )
-
-
-def _at_the_top(
-    mean: float | None, low: Floats, high: Floats, counts: Ints, wide: NDArray[np.bool_]
-) -> Ints:
-    """Requests of each wide bucket at its upper edge.
-
-    A reported mean limits their number, the highest first; otherwise only the maximum is certain.
-    """
-    sure = np.zeros(counts.size, np.int64)
-    sure[-1] = min(1, counts[-1])
-    if mean is None:
-        return sure
-    rest = mean * counts.sum() - float(np.where(wide, low, high) @ counts)
-    for k in np.flatnonzero(wide)[::-1].tolist():
-        sure[k] = int(np.clip(round(rest / (high[k] - low[k])), sure[k], counts[k]))
-        rest -= sure[k] * (high[k] - low[k])
-    return sure
 
 
 def _filled(base: Histogram, values: Ints, counts: Ints, interval: int) -> Histogram:

@@ -37,13 +37,13 @@ from latencykit._text import format_items
 from latencykit._typing import Flags, Floats, Ints
 from latencykit.analysis.coincidence import Coincidence, coincide
 from latencykit.analysis.slow_times import threshold_name
-from latencykit.core.columns import Words
+from latencykit.core.columns import Words, coded, select
 from latencykit.core.events import Events
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.quantiles import share_interval
 from latencykit.core.repr_html import listing_html
-from latencykit.core.run import Run, require_data
+from latencykit.core.run import require_data
 from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.errors import DataNotAvailableError, InvalidArgumentError
 from latencykit.io import registry
@@ -228,15 +228,31 @@ def explain(
     """
     require_data(data, "explain")
     if not isinstance(data, Samples | HistogramLog):
+        # The output of the same tool that has single requests, or what has them in any case.
+        stem = (data.run.format or "").partition("-")[0]
+        hint = "the server's access log has them, or a table with one request per row"
+        for entry in registry.all_formats() if stem else ():
+            if entry.level == "samples" and entry.name.partition("-")[0] == stem:
+                hint = f"{entry.title} has them: {entry.example}"
+                break
         raise DataNotAvailableError(
             f"{data.run.source or 'the data'}: without single requests and times there is nothing "
-            f"to compare; {_source_with_requests(data.run)}"
+            f"to compare; {hint}"
         )
     several = [events] if isinstance(events, str | Path | Events) else events
     read = tuple(read_events(item) if isinstance(item, str | Path) else item for item in several)
     listed = [by] if isinstance(by, str) else by
     if not isinstance(data, Samples):
-        return _explain_log(data if between is None else data.between(*between), above, read)
+        log = data if between is None else data.between(*between)
+        above = RULES.scanned_percentiles[0] if above is None else above
+        result, none = coincide(log, read, above=above), _frame([])
+        lacks = "the log has no single requests: only events can be compared with its stalls"
+        incident = () if result.incident is None else (result.incident.text,)
+        findings = [*incident, *result.findings, *_not_excluded(none, result), *_drifts(log)]
+        return Explanation(
+            log.run.source or "", threshold_name(above)[0], result.threshold, none, result,
+            tuple(findings or [_nothing(result)]), (lacks, *result.notes),
+        )  # fmt: skip
     if data.start is None and read:
         raise DataNotAvailableError(
             "these samples do not state when each request was sent, so that events cannot be "
@@ -262,10 +278,10 @@ def explain(
     thresholds = _thresholds(data, above, kept, answered & ~inside)
     attributes = attributes_of(chosen, values, listed, notes)
     if not attributes:
-        none = "no column has several values: there is nothing to compare"
+        text = "no column has several values: there is nothing to compare"
         if listed is None and not len(data.columns):
-            none = "the source has no further columns, such as endpoint, host or status"
-        notes.append(none)
+            text = "the source has no further columns, such as endpoint, host or status"
+        notes.append(text)
     looks = []
     for threshold in thresholds:
         marked = threshold.slow(values, timed_out[kept])
@@ -306,20 +322,6 @@ def explain(
         tuple(dict.fromkeys((*notes, *(() if coincidence is None else coincidence.notes)))),
         Histogram.of(values, unit=data.unit),
         Histogram.of(values[~top], unit=data.unit) if top.any() and not top.all() else None,
-    )  # fmt: skip
-
-
-def _explain_log(
-    log: HistogramLog, above: str | float | None, events: tuple[Events, ...]
-) -> Explanation:
-    above = RULES.scanned_percentiles[0] if above is None else above
-    result, name = coincide(log, events, above=above), threshold_name(above)[0]
-    lacks = "the log has no single requests: only events can be compared with its stalls"
-    incident = () if result.incident is None else (result.incident.text,)
-    findings = (*incident, *result.findings, *_not_excluded(_frame([]), result))
-    return Explanation(
-        log.run.source or "", name, result.threshold, _frame([]), result,
-        (*findings, *_drifts(log)) or (_nothing(result),), (lacks, *result.notes),
     )  # fmt: skip
 
 
@@ -388,15 +390,6 @@ def _span_sentence(inside: Ints, others: Ints) -> str:
         f"{text}; {_percent(float((inside > tail).mean()))} of them exceed the p99 of the others, "
         f"{format_duration(tail)} (their p50 is {format_duration(_quantile(others, 50))})"
     )
-
-
-def _source_with_requests(run: Run) -> str:
-    """The output of the same tool that has single requests, or what has them in any case."""
-    stem = (run.format or "").partition("-")[0]
-    for entry in registry.all_formats():
-        if stem and entry.level == "samples" and entry.name.partition("-")[0] == stem:
-            return f"{entry.title} has them: {entry.example}"
-    return "the server's access log has them, or a table with one request per row"
 
 
 def _quantile(values: Ints, level: float) -> float:
@@ -610,60 +603,49 @@ def _rows(look: _Look) -> list[dict[str, object]]:
     rows: list[dict[str, Any]] = []
     for attribute in look.attributes:
         significant = {cause.code for cause in look.causes if cause.attribute is attribute}
-        rows += _rows_of(attribute, significant, world, counter)
+        size = len(attribute.values)
+        count = np.bincount(attribute.codes, minlength=size).astype(np.float64)
+        late = np.bincount(attribute.codes[slow], minlength=size).astype(np.float64)
+        most = np.maximum(count / count.sum(), late / late.sum())
+        shown = [
+            code
+            for code in np.argsort(-most, kind="stable").tolist()
+            if (most[code] >= RULES.min_share_shown or code in significant)
+            and not (attribute.folded and code == size - 1)
+        ]
+        shown = [code for code in shown if code in significant] + [
+            code for code in shown if code not in significant
+        ][: RULES.max_values_shown]
+        table = np.full(size, len(shown), np.int32)
+        table[shown] = np.arange(len(shown))
+        codes = table[attribute.codes]
+        names = [attribute.values[code] for code in shown] + [OTHERS] * (len(shown) < size)
+        counts = np.bincount(codes, minlength=len(names)).astype(np.float64)
+        seen = np.bincount(codes[slow], minlength=len(names)).astype(np.float64)
+        shares, aboves = _whole_shares(counts), _whole_shares(seen)
+        low, high = _share_interval(world, codes, len(names), seen)
+        own: list[dict[str, Any]] = []
+        for k, (name, share) in enumerate(zip(names, shares.tolist(), strict=True)):
+            own.append(
+                {
+                    "attribute": attribute.name, "value": name,
+                    "share": share, "share_above": float(aboves[k]),
+                    "lift": float(aboves[k] / share) if share else None,
+                    "low": float(low[k] / share) if share else None,
+                    "high": float(high[k] / share) if share else None,
+                    "significant": k < len(shown) and shown[k] in significant,
+                    "explains": None if attribute.outcome else counter.explains(codes == k),
+                    "outcome": attribute.outcome,
+                }
+            )  # fmt: skip
+        own.sort(key=lambda row: (not row["significant"], -(row["explains"] or 0.0)))
+        rows += sorted(own, key=lambda row: bool(row["value"] == OTHERS))
     order: dict[str, float] = {}
     for row in rows:
         explains = 0.0 if row["explains"] is None else row["explains"]
         key = explains + (10.0 if row["significant"] else 0.0)
         order[row["attribute"]] = max(order.get(row["attribute"], -np.inf), key)
     return sorted(rows, key=lambda row: -order[row["attribute"]])
-
-
-def _rows_of(
-    attribute: Attribute, significant: set[int], world: _World, counter: _Counterfactual
-) -> list[dict[str, object]]:
-    size = len(attribute.values)
-    count = np.bincount(attribute.codes, minlength=size).astype(np.float64)
-    late = np.bincount(attribute.codes[world.slow], minlength=size).astype(np.float64)
-    share, above = count / count.sum(), late / late.sum()
-    shown = [
-        code
-        for code in np.argsort(-np.maximum(share, above), kind="stable").tolist()
-        if (max(share[code], above[code]) >= RULES.min_share_shown or code in significant)
-        and not (attribute.folded and code == size - 1)
-    ]
-    shown = [code for code in shown if code in significant] + [
-        code for code in shown if code not in significant
-    ][: RULES.max_values_shown]
-    table = np.full(size, len(shown), np.int32)
-    table[shown] = np.arange(len(shown))
-    codes = table[attribute.codes]
-    rest = len(shown) < size
-    names = [attribute.values[code] for code in shown] + ([OTHERS] if rest else [])
-    number = len(names)
-    counts = np.bincount(codes, minlength=number).astype(np.float64)
-    seen = np.bincount(codes[world.slow], minlength=number).astype(np.float64)
-    shares, aboves = _whole_shares(counts), _whole_shares(seen)
-    low, high = _share_interval(world, codes, number, seen)
-    rows = []
-    for k, name in enumerate(names):
-        share = shares[k]
-        rows.append(
-            {
-                "attribute": attribute.name, "value": name,
-                "share": float(share), "share_above": float(aboves[k]),
-                "lift": float(aboves[k] / share) if share else None,
-                "low": float(low[k] / share) if share else None,
-                "high": float(high[k] / share) if share else None,
-                "significant": k < len(shown) and shown[k] in significant,
-                "explains": None if attribute.outcome else counter.explains(codes == k),
-                "outcome": attribute.outcome,
-            }
-        )  # fmt: skip
-    folded = [row for row in rows if row["value"] == OTHERS]
-    rows = [row for row in rows if row["value"] != OTHERS]
-    rows.sort(key=lambda row: (not row["significant"], -(row["explains"] or 0.0)))
-    return rows + folded
 
 
 def _share_interval(
@@ -952,19 +934,6 @@ _END = re.compile(
 )
 
 
-def _is_outcome(name: str, values: Sequence[str]) -> bool:
-    """Whether a column reports how requests ended, by its name and values."""
-    words = {word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name)}
-    rest = {word for word in words if _ENDED.fullmatch(word) is None}
-    unsure = {word for word in rest if _MAY_HAVE_ENDED.fullmatch(word)}
-    if any(_WHOSE.fullmatch(word) is None for word in rest - unsure):
-        return False
-    known = [text for text in values if text not in (OTHERS, NONE)]
-    ends = sum(_END.fullmatch(text) is not None for text in known)
-    sure = len(rest) < len(words) or {"timed", "out"} <= words
-    return sure or (bool(unsure) and ends >= max(0.5 * len(known), 1))
-
-
 def restates_latency(values: Ints, marked: Flags) -> bool:
     """Return whether some requests are those above a limit, as a flag of slow requests marks them.
 
@@ -1013,7 +982,17 @@ def attributes_of(
             )
         names = list(dict.fromkeys(by))
     else:
-        names += [name for name in own if not _is_copy(samples, name)]
+        for name in own:  # unless it is among the further columns, too, under its own name
+            first = coded(getattr(samples, name)[:2000])[0].astype(np.int64)
+            few = [coded(select(samples.columns.cells(column), slice(2000)))[0]
+                   for column in samples.columns]  # fmt: skip
+            copies = [
+                np.unique(first << 32 | (second + 1)).size
+                == np.unique(first).size
+                == np.unique(second).size
+                for second in few
+            ]
+            names += [] if any(copies) else [name]
     attributes = []
     parts = _parts(samples, values) if by is None and values.size > 20 else set()
     for name in names:
@@ -1024,15 +1003,24 @@ def attributes_of(
             continue
         cells: Any = getattr(samples, name) if name in own else samples.columns.cells(name)
         if name == "tag":
-            kinds, codes = np.unique(cells, return_inverse=True)
-            cells = Words(codes.reshape(-1).astype(np.int32), kinds.astype(object))
-        text = None
+            cells = Words.of(cells).sorted()
+        attribute = text = None
         if isinstance(cells, Words):
-            attribute, text = _of_words(name, cells)
+            codes, texts = cells.codes, cells.names.tolist()
+            paths = sum(_PATH.match(word) is not None for word in texts[:1000])
+            if len(texts) > 1 and paths >= 0.5 * min(len(texts), 1000):
+                grouped = [_ID.sub("{id}", _QUERY.sub("", word)) for word in texts]
+                place = {word: k for k, word in enumerate(dict.fromkeys(grouped))}
+                table = np.array([*(place[word] for word in grouped), -1], np.int32)
+                codes, texts = np.asarray(table[codes], np.int32), list(place)
+            if np.count_nonzero(np.bincount(codes + 1)) > 0.5 * codes.size and codes.size > 20:
+                text = f"column {name!r} identifies requests (nearly every value is unique)"
+            else:
+                attribute = _folded(name, codes, texts)
         elif cells.dtype.kind in "iuf":
             attribute, text = _of_numbers(name, cells, name == "connection")
         else:
-            attribute, text = None, f"column {name!r} contains times and is left out"
+            text = f"column {name!r} contains times and is left out"
         if text:
             notes.append(text)
         if attribute is not None and len(attribute.values) > 1:
@@ -1048,43 +1036,6 @@ _SYNONYMS = {
     "host": ("hostname", "server", "backend", "upstream", "node", "instance", "Hostname", "client"),
 }  # fmt: skip
 """Columns that tools have in place of those that people ask for, the best first."""
-
-
-def _is_copy(samples: Samples, name: str) -> bool:
-    """Whether a tag or connection is also among the further columns, under its own name."""
-    own = getattr(samples, name)[:2000].astype(str)
-    for other in samples.columns:
-        cells = samples.columns.cells(other)
-        if isinstance(cells, Words):
-            few = np.append(cells.names, "")[cells.codes[:2000]].astype(str)
-        else:
-            few = cells[:2000].astype(str)
-        first, second = (
-            np.unique(array, return_inverse=True)[1].reshape(-1) for array in (own, few)
-        )
-        pairs = np.unique(first * (second.max() + 1) + second).size if first.size else 0
-        if pairs == first.max() + 1 == second.max() + 1:
-            return True
-    return False
-
-
-def _of_words(name: str, cells: Words) -> tuple[Attribute | None, str | None]:
-    names, codes = cells.names, cells.codes
-    texts: list[str] = names.tolist()
-    if len(texts) > 1 and sum(_PATH.match(text) is not None for text in texts[:1000]) >= 0.5 * min(
-        len(texts), 1000
-    ):
-        grouped = [_ID.sub("{id}", _QUERY.sub("", text)) for text in texts]
-        place = {text: k for k, text in enumerate(dict.fromkeys(grouped))}
-        table = np.array([*(place[text] for text in grouped), -1], np.int32)
-        codes, texts = np.asarray(table[codes], np.int32), list(place)
-    if (codes < 0).any():
-        codes = np.where(codes < 0, np.int32(len(texts)), codes)
-        texts = [*texts, NONE]
-    counts = np.bincount(codes, minlength=len(texts))
-    if int((counts > 0).sum()) > 0.5 * codes.size and codes.size > 20:
-        return None, f"column {name!r} identifies requests (nearly every value is unique)"
-    return _folded(name, codes, texts, counts), None
 
 
 def _of_numbers(
@@ -1107,11 +1058,7 @@ def _of_numbers(
         codes, distinct = pd.factorize(cells, use_na_sentinel=True)
         if identity or distinct.size <= ATTRIBUTES.max_distinct:
             texts = [_number(number) for number in distinct.tolist()]
-            if (codes < 0).any():
-                codes = np.where(codes < 0, len(texts), codes)
-                texts = [*texts, NONE]
-            counts = np.bincount(codes, minlength=len(texts))
-            return _folded(name, codes.astype(np.int32), texts, counts), None
+            return _folded(name, codes.astype(np.int32), texts), None
     if not sample.size:
         return None, None
     edges = np.unique(np.quantile(sample, ATTRIBUTES.cuts, method="higher"))
@@ -1166,8 +1113,11 @@ def _number(value: float) -> str:
     return str(int(value)) if float(value).is_integer() and abs(value) < 1e15 else f"{value:.4g}"
 
 
-def _folded(name: str, codes: NDArray[np.int32], texts: list[str], counts: Ints) -> Attribute:
+def _folded(name: str, codes: NDArray[np.int32], texts: list[str]) -> Attribute:
     """Values with too few requests to be evidence, or too many values, as others."""
+    if (codes < 0).any():
+        codes, texts = np.where(codes < 0, np.int32(len(texts)), codes), [*texts, NONE]
+    counts = np.bincount(codes, minlength=len(texts))
     frequent = counts >= ATTRIBUTES.min_requests
     looks = int(frequent.sum())
     if looks > ATTRIBUTES.max_values:
@@ -1177,6 +1127,13 @@ def _folded(name: str, codes: NDArray[np.int32], texts: list[str], counts: Ints)
     table = np.full(len(texts), used.size, np.int32)
     table[used] = np.arange(used.size)
     values = [texts[k] for k in used.tolist()] + ([OTHERS] if rest else [])
-    return Attribute(
-        name, table[codes], values, max(looks, 1), folded=rest, outcome=_is_outcome(name, values)
-    )
+    # Does the column report how requests ended, by its name and values?
+    words = {word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name)}
+    others = {word for word in words if _ENDED.fullmatch(word) is None}
+    unsure = {word for word in others if _MAY_HAVE_ENDED.fullmatch(word)}
+    known = [text for text in values if text not in (OTHERS, NONE)]
+    ends = sum(_END.fullmatch(text) is not None for text in known)
+    outcome = len(others) < len(words) or {"timed", "out"} <= words
+    outcome = outcome or (bool(unsure) and ends >= max(0.5 * len(known), 1))
+    outcome = outcome and all(_WHOSE.fullmatch(word) for word in others - unsure)
+    return Attribute(name, table[codes], values, max(looks, 1), folded=rest, outcome=outcome)

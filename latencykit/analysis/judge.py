@@ -185,8 +185,14 @@ def judged(
         for at, up in changes
         if at + (_LASTING if (at, up) in lasting else _LAG) + skipped >= earlier.size
     ]
-    if recent and _is_mode(logs, tuple(at for at, _ in changes)):
-        recent = []
+    if recent:  # the latest change may return to a level that came back before: a machine's turn
+        edges = [0, *(at for at, _ in changes), logs.size]
+        levels = [float(np.median(logs[a:b])) for a, b in itertools.pairwise(edges)]
+        old, visited = (
+            sum(abs(level - other) < SETTINGS.min_change for level in levels[:-2])
+            for other in levels[-2:]
+        )
+        recent = [] if old >= 1 and visited >= SETTINGS.mode_visits else recent
     first = min((at for at, _ in recent), default=earlier.size - skipped)
     known = tuple(at for at, _ in changes if at < first)
     compared = min([earlier.size - skipped, *(at for at, _ in recent)])
@@ -279,17 +285,6 @@ def _changes(logs: bytes, more: float, error: float) -> tuple[tuple[int, bool], 
     if abs(evidence) > needed + more:
         return (*before, (position, evidence > 0))
     return before
-
-
-def _is_mode(values: Floats, starts: tuple[int, ...]) -> bool:
-    """Whether the latest change returns to a level that came back before: machines take turns."""
-    edges = [0, *starts, values.size]
-    levels = [float(np.median(values[a:b])) for a, b in itertools.pairwise(edges)]
-    old, new = (
-        sum(abs(known - level) < SETTINGS.min_change for known in levels[:-2])
-        for level in levels[-2:]
-    )
-    return old >= 1 and new >= SETTINGS.mode_visits
 
 
 def _levelled(values: Floats, starts: tuple[int, ...]) -> Floats:

@@ -74,45 +74,37 @@ def find_modes(histogram: Any, evidence: Any = None) -> list[Mode]:
         return []
     middle = (low + high) / 2.0
     upto = np.concatenate(([0.0], np.cumsum(counts)))
+    gaps = np.pad(np.diff(middle, prepend=0.0), _RULE.window // 2, mode="edge")
+    around = np.lib.stride_tricks.sliding_window_view(gaps, _RULE.window)
+    usual = _RULE.gaps * np.maximum(np.partition(around, 2, axis=1)[:, 2], high - low)
     best: list[tuple[int, int]] = []
     for width in _RULE.widths:
-        edges = _edges(middle, high - low, width)
+        # Bins of one width on a logarithmic axis, or of some usual gaps, or some buckets.
+        steps = [max(middle[0] * math.exp(-width / 2), middle[0] - usual[0] / 2)]
+        while steps[-1] <= middle[-1]:
+            at = min(int(np.searchsorted(middle, steps[-1])), middle.size - 1)
+            steps.append(steps[-1] + max(steps[-1] * math.expm1(width), usual[at]))
+        edges = np.array(steps)
         cuts = np.searchsorted(middle, edges)
         found = list(_split(np.diff(upto[cuts]), np.diff(np.log(edges)), total))
         if len(found) > len(best):
             best = [(int(cuts[first]), int(cuts[last])) for first, last in found]
-    if not all(_together(evidence, middle[last]) for _, last in best[:-1]):
-        best = [(best[0][0], best[-1][1])]
+    table: Any = getattr(evidence, "table", None)
+    for _, last in best[:-1] if table is not None else ():
+        # Most parts of the run have values of both sides of the valley.
+        above = table[:, evidence.value >= middle[last]].sum(axis=1)
+        sides = np.stack((above, table.sum(axis=1) - above))
+        merged = math.ceil(_RULE.expected * len(above) / max(float(sides.sum(axis=1).min()), 1.0))
+        parts = np.add.reduceat(sides, as_positions(np.arange(0, len(above), merged)), axis=1)
+        if (parts > 0).all(axis=0).mean() < _RULE.together:
+            best = [(best[0][0], best[-1][1])]
+            break
     modes = []
     for first, last in best:
         half = (upto[first] + upto[last]) / 2.0
         at = middle[min(int(np.searchsorted(upto, half, "right")) - 1, last - 1)]
         modes.append(Mode(float(at), float((upto[last] - upto[first]) / total)))
     return modes
-
-
-def _together(evidence: Any, valley: float) -> bool:
-    """Whether most parts of a run have values of both sides of a valley."""
-    if not hasattr(evidence, "table"):
-        return True
-    above = evidence.table[:, evidence.value >= valley].sum(axis=1)
-    sides = np.stack((above, evidence.table.sum(axis=1) - above))
-    merged = math.ceil(_RULE.expected * sides.shape[1] / max(float(sides.sum(axis=1).min()), 1.0))
-    begins = as_positions(np.arange(0, sides.shape[1], merged))
-    parts = np.add.reduceat(sides, begins, axis=1)
-    return bool((parts > 0).all(axis=0).mean() >= _RULE.together)
-
-
-def _edges(values: Floats, sizes: Floats, width: float) -> Floats:
-    """Edges of bins of one width on a logarithmic axis, or of some usual gaps, or some buckets."""
-    gaps = np.pad(np.diff(values, prepend=0.0), _RULE.window // 2, mode="edge")
-    around = np.lib.stride_tricks.sliding_window_view(gaps, _RULE.window)
-    usual = _RULE.gaps * np.maximum(np.partition(around, 2, axis=1)[:, 2], sizes)
-    edges = [max(values[0] * math.exp(-width / 2), values[0] - usual[0] / 2)]
-    while edges[-1] <= values[-1]:
-        at = min(int(np.searchsorted(values, edges[-1])), values.size - 1)
-        edges.append(edges[-1] + max(edges[-1] * math.expm1(width), usual[at]))
-    return np.array(edges)
 
 
 def _split(

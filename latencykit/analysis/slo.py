@@ -708,7 +708,16 @@ class SLO:
                 raise InvalidArgumentError(
                     f"{entry!r} is a lower limit; an SLO has upper limits, such as p99<20ms"
                 )
-            series, statistic = _series_and_statistic(name)
+            words, error = name.split(), None
+            for first in range(len(words)):  # a name that is a statistic has no series
+                text, series = " ".join(words[first:]), " ".join(words[:first]) or None
+                try:
+                    statistic = "failed" if text.lower() in _FAILED else statistic_name(text)
+                    break
+                except InvalidArgumentError as reason:
+                    error = error or reason
+            else:
+                raise error or InvalidArgumentError(f"{name!r} is not a valid limit; {_HINT}")
             bare = _NUMBER.fullmatch(value) is not None
             if statistic == "failed":
                 number = value.removesuffix("%").strip()
@@ -888,21 +897,6 @@ def passed(rows: Iterable[SLORow], *, strict: bool = False, sure: bool = False) 
     if any(row.outcome == "missed" and (row.sure or not sure) for row in results):
         return False
     return None if any(row.outcome != "met" for row in results) else True
-
-
-def _series_and_statistic(name: str) -> tuple[str | None, str]:
-    """Return "ttft" and "p99" of "ttft 99"; a name that is a statistic has no series."""
-    words, error = name.split(), None
-    for first in range(len(words)):
-        text = " ".join(words[first:])
-        series = " ".join(words[:first]) or None
-        if text.lower() in _FAILED:
-            return series, "failed"
-        try:
-            return series, statistic_name(text)
-        except InvalidArgumentError as reason:
-            error = error or reason
-    raise error or InvalidArgumentError(f"{name!r} is not a valid limit; {_HINT}")
 
 
 # ------------------------------------------------------------

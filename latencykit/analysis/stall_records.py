@@ -263,7 +263,6 @@ def _of_trace(facts: Facts, trace: Trace, stalls: Stalls) -> StallRecord | None:
         or (step > 0 and _keeps_a_schedule(trace, every, step, step))
         or _keeps_a_schedule(trace, every, interval, 0.0)
     )
-    tail = _silence_decades(trace, length, throughout)
     even = (due >= RECORD.min_due) & (sent >= RECORD.min_sent_share * due)
     total = due.sum()
     pooled = total >= RECORD.min_due and sent.sum() >= RECORD.min_sent_share * total
@@ -279,6 +278,29 @@ def _of_trace(facts: Facts, trace: Trace, stalls: Stalls) -> StallRecord | None:
         sent = np.maximum(sent - blur, np.minimum(sent, throughout))
         tail = np.full(length.size, slowest_of(facts.histogram).decades)
         resumed = 0 * resumed
+    elif trace.answers.size < TAIL.min_silences:
+        tail = np.full(length.size, RECORD.max_decades)
+    else:  # by how much each silence is unusual in a closed loop where nothing stopped
+        silences = trace.silences[trace.silences > 0]
+        if silences.size < TAIL.min_silences:  # the others are below what the source resolves
+            silences = trace.silences
+        silences = np.sort(silences)[::-1]
+        most = TAIL.silences
+        k = int(np.argmax(silences[:most] / np.maximum(silences[1 : most + 1], TINY))) + 1
+        rest = silences[k:][::-1]
+        single = max(beyond_tail(float(silences[k - 1]), k, rest, np.ones(rest.size)), 0.0)
+        if trace.slow.sum() > TAIL.max_slow * k and silences[0] < TAIL.clear_ratio * silences[k]:
+            single = min(single, TAIL.mode_decades)
+        alone, rare = throughout < RECORD.one_alone, math.inf
+        if alone.any():
+            ones = length[alone]
+            rare = rare_mode_decades(ones.min(), ones.max(), ones.size, trace.usual)
+        took = np.sort(trace.took)[::-1]
+        longer = np.searchsorted(-took, -NEAR.near_share * length)
+        work = np.append(0.0, np.cumsum(took))[longer]
+        # That requests of several connections overlap is in the tail of the silences, too.
+        own = np.where(alone, min(single, rare), max(single - TAIL.further_decades, 0.0))
+        tail = np.maximum(own, _overlap_decades(work, length, throughout, trace.span))
     return StallRecord(
         length, due, sent, missing, throughout, partly, np.clip(tail, 0.0, RECORD.max_decades),
         trace.usual, rate, trace.due.size, resumed=resumed, lull=lull, lack=lull, even=even,
@@ -319,32 +341,6 @@ def _is_even(counts: Floats | Ints) -> bool | None:
     )
     rounding = 1.0 if middle >= RECORD.min_schedule_bins else 0.0
     return deviation**2 <= max(RECORD.schedule_variance * middle, rounding)
-
-
-def _silence_decades(trace: Trace, length: Floats, throughout: Floats) -> Floats:
-    """Decades by which each silence is unusual in a closed loop where nothing stopped."""
-    if trace.answers.size < TAIL.min_silences:
-        return np.full(length.size, RECORD.max_decades)
-    silences = trace.silences[trace.silences > 0]
-    if silences.size < TAIL.min_silences:  # the others are below what the source resolves
-        silences = trace.silences
-    silences = np.sort(silences)[::-1]
-    most = TAIL.silences
-    k = int(np.argmax(silences[:most] / np.maximum(silences[1 : most + 1], TINY))) + 1
-    rest = silences[k:][::-1]
-    single = max(beyond_tail(float(silences[k - 1]), k, rest, np.ones(rest.size)), 0.0)
-    if trace.slow.sum() > TAIL.max_slow * k and silences[0] < TAIL.clear_ratio * silences[k]:
-        single = min(single, TAIL.mode_decades)
-    alone, rare = throughout < RECORD.one_alone, math.inf
-    if alone.any():
-        ones = length[alone]
-        rare = rare_mode_decades(ones.min(), ones.max(), ones.size, trace.usual)
-    took = np.sort(trace.took)[::-1]
-    at = np.searchsorted(-took, -NEAR.near_share * length)
-    work = np.append(0.0, np.cumsum(took))[at]
-    # That requests of several connections overlap is in the tail of the silences, too.
-    own = np.where(alone, min(single, rare), max(single - TAIL.further_decades, 0.0))
-    return np.maximum(own, _overlap_decades(work, length, throughout, trace.span))
 
 
 def _overlap_decades(work: Floats, length: Floats, throughout: Floats, duration: float) -> Floats:
@@ -525,8 +521,8 @@ def _of_histogram(facts: Facts) -> StallRecord | None:
     tail, alike = max(top.decades, 0.0), 0.0
     short = math.log10(max(rules.min_requests * (number or near) / facts.count, 1.0))
     if number:
-        low, high = rules.near_number
-        match = low * number <= throughout <= high * number + 0.5
+        fewest, most = rules.near_number
+        match = fewest * number <= throughout <= most * number + 0.5
         if match and number > 1 and stalls == 1:
             alike = (min(throughout, TAIL.max_independent) - 1) * alike_decades(top.spread)
             alike = min(alike, rules.max_alike_decades) + rules.match_decades
@@ -538,47 +534,53 @@ def _of_histogram(facts: Facts) -> StallRecord | None:
         tail = min(tail, rare_mode_decades(length * (1 - top.spread), length, near + part, usual))
     # A slow mode of many requests is likelier to be about as many.
     tail = max(min(tail, rules.max_tail_decades) + alike - rules.mode_decades * short, 0.0)
-    even = rate > 0 and _like_one_stall(histogram, rate, length)
+    # Have latencies the shape that one stall leaves, evenly spread below its length? Where in wide
+    # buckets requests lie is not known.
+    low, high = histogram.buckets.low(histogram.index), histogram.buckets.high(histogram.index)
+    least, most = rules.there_share
+    edges = np.array(rules.parts) * length * 1e9
+    even = rate > 0 and not histogram.censored and not (high > most * low)[high > edges[0]].any()
+    if even:
+        above = (histogram.counts[:, None] * (high[:, None] > edges)).sum(axis=0)
+        fill, each = -np.diff(above, append=0), rate * length * (1 - rules.parts[-1])
+        total, share = each * len(rules.parts), rules.min_part_share
+        even = bool(((fill >= share * each) & (fill <= each / share)).all())
+        even = even and least * total <= above[0] <= most * total
+        even = even and each >= rules.min_part_requests
     if even and stated and facts.duration:
         # A tool that keeps to a schedule may count the wait for the last reply as part of the run.
         sending = facts.duration - (0.0 if facts.may_wait or facts.given_duration else length)
         even = facts.count >= rules.min_due_share * stated * sending
+    # What a stated rate leaves missing, by explanation: what waiting costs, or nothing but by
+    # chance; or the rate was never reached.
+    fits: tuple[float, ...] = ()
+    if stated and facts.duration:
+        wanted, cost = stated * facts.duration, stalls * max(due - throughout, 0.0)
+        lacking = wanted - facts.count - facts.run.failed
+        slack = rules.cost_error * cost + 1
+        if number:  # a connection that waits v for a reply does not send v / I − 1 requests
+            turns = np.minimum((low + high) / 2, histogram.max) * stated / number / 1e9
+            cost = float(np.maximum(turns - 1, 0.0) @ histogram.counts)
+            cost += histogram.censored * max(facts.longest * stated / number - 1, 0.0)
+            slack = (math.sqrt(number) + 1) / 2 + rules.lack_error * abs(lacking)
+
+        def off(difference: float, deviation: float) -> float:
+            return -min(float(decades(abs(difference) / deviation)), RECORD.max_decades)
+
+        random = off(max(lacking, 0.0), math.sqrt(wanted))
+        random += math.log10(min(slack / math.sqrt(wanted), 1.0))
+        none = math.log10(10**random / 2 + 10 ** off(lacking, slack) / 2)
+        unknown = math.log10(min(slack / wanted, 1.0))
+        fits = (none, none, off(cost - lacking, slack), off(lacking, slack), *[unknown] * 4)
+        fits = tuple(max(value, unknown) for value in fits)
     one, sent = np.ones(1), min(throughout, due)
     return StallRecord(
         length * one, due * one, sent * one, (due - sent) * one, throughout * one,
         part / stalls * one, tail * one, usual, rate, facts.count, even=np.asarray(even),
         noise=one, slack=rules.lack_error * due * one, timed=False, alike=alike,
         hidden=top.hidden / stalls, sends_known=bool(stated and facts.duration),
-        stated=_stated_decades(facts, stated, stalls * max(due - throughout, 0.0)),
+        stated=fits,
     )  # fmt: skip
-
-
-def _stated_decades(facts: Facts, stated: float | None, cost: float) -> tuple[float, ...]:
-    """Decades, by explanation, of the requests that a stated rate leaves missing.
-
-    They are those that waiting costs, or none are but by chance; or the rate was never reached.
-    """
-    if not stated or not facts.duration:
-        return ()
-    total, number, histogram = stated * facts.duration, facts.connections, facts.histogram
-    lacking = total - facts.count - facts.run.failed
-    slack = HISTOGRAM.cost_error * cost + 1
-    if number:  # a connection that waits v for a reply does not send v / I − 1 requests
-        low, high = histogram.buckets.low(histogram.index), histogram.buckets.high(histogram.index)
-        turns = np.minimum((low + high) / 2, histogram.max) * stated / number / 1e9
-        cost = float(np.maximum(turns - 1, 0.0) @ histogram.counts)
-        cost += histogram.censored * max(facts.longest * stated / number - 1, 0.0)
-        slack = (math.sqrt(number) + 1) / 2 + HISTOGRAM.lack_error * abs(lacking)
-
-    def off(difference: float, deviation: float) -> float:
-        return -min(float(decades(abs(difference) / deviation)), RECORD.max_decades)
-
-    share = math.log10(min(slack / math.sqrt(total), 1.0))
-    random = off(max(lacking, 0.0), math.sqrt(total)) + share
-    none = math.log10(10**random / 2 + 10 ** off(lacking, slack) / 2)
-    unknown = math.log10(min(slack / total, 1.0))
-    fits = (none, none, off(cost - lacking, slack), off(lacking, slack), *[unknown] * 4)
-    return tuple(max(value, unknown) for value in fits)
 
 
 @record()
@@ -626,18 +628,3 @@ def slowest_of(histogram: Histogram) -> Slowest:
     if near.any() and high[near][0] - low[near][0] > NEAR.max_hidden * top:
         spread = TAIL.spread
     return Slowest(number, float(counts[part].sum()), beyond, spread, at_most)
-
-
-def _like_one_stall(histogram: Histogram, rate: float, stall: float) -> bool:
-    """Latencies have the shape that one stall leaves: evenly spread below its length."""
-    low, high = histogram.buckets.low(histogram.index), histogram.buckets.high(histogram.index)
-    least, most = HISTOGRAM.there_share
-    edges = np.array(HISTOGRAM.parts) * stall * 1e9
-    if histogram.censored or (high > most * low)[high > edges[0]].any():
-        return False  # wide buckets do not show where in them requests lie
-    above = (histogram.counts[:, None] * (high[:, None] > edges)).sum(axis=0)
-    fill, each = -np.diff(above, append=0), rate * stall * (1 - HISTOGRAM.parts[-1])
-    total, share = each * len(HISTOGRAM.parts), HISTOGRAM.min_part_share
-    near = ((fill >= share * each) & (fill <= each / share)).all() and each > 0
-    near = near and least * total <= above[0] <= most * total
-    return bool(near and each >= HISTOGRAM.min_part_requests)

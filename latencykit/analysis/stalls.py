@@ -391,11 +391,56 @@ TRACE = TraceStallRules()
 def _stalls_of_trace(trace: Trace) -> Stalls:
     if trace.due.size < 2:
         return Stalls.none()
-    begin, end, notes = _gaps(trace)
-    left, right = _partial_stalls(trace, begin, end)
-    before = np.concatenate(([-np.inf], end))[np.searchsorted(begin, left, "right")]
-    own = left - before > TRACE.backlog_share * (right - left)  # else the backlog of the one before
-    begin, end = hulls(np.concatenate((begin, left[own])), np.concatenate((end, right[own])))
+    # Times without a reply while a request waited; a warm-up becomes a note.
+    limit = max(np.log(trace.due.size / TRACE.max_probability) / trace.rate, 2 * trace.usual)
+    limit = max(limit, PAUSE.min_steps * trace.stamp)
+    gap = np.diff(trace.answers, prepend=0.0)
+    at = np.flatnonzero(trace.silences >= np.maximum(TRACE.min_waited_share * gap, limit))
+    end = trace.answers[at]
+    begin = end - trace.silences[at]
+    waited = np.searchsorted(trace.due, end, "left") - np.searchsorted(trace.ends, end, "left")
+    answered = np.searchsorted(trace.ends, trace.due, "right")
+    alone = bool((np.searchsorted(trace.due, trace.due, "right") - answered <= 1).all())
+    # Not the last request, long after the others.
+    kept = (waited > 1) | ((waited > 0) & ((end <= trace.span) | alone))
+    # Of the requests under way when sends ended, some are slow by themselves: each of their replies
+    # comes long after the one before.
+    took = trace.took[trace.by_end[trace.good[trace.by_end]][at]]
+    inside = np.minimum(end, trace.span) - begin
+    kept &= (begin <= trace.span) & ((inside >= limit) | (took <= 2 * (end - begin)))
+    begin, end = begin[kept], end[kept]
+    until = float(trace.due[~trace.slow][:1].sum())
+    replies = float(np.searchsorted(trace.answers, until))
+    at_first = begin <= SLOW.min_mean_gaps / trace.rate
+    notes, warm = _warm_up(until, replies, trace.rate * until, at_first, end - begin)
+    begin, end = begin[~warm], end[~warm]
+    # Slow requests outside these gaps, sent at various times, that end at once: one shard.
+    beside = np.zeros(trace.due.size, np.bool_)
+    if begin.size:
+        next_gap = np.searchsorted(end, trace.due, "right")  # the first that ends after the send
+        beside = np.concatenate((begin, [np.inf]))[next_gap] < trace.end
+    shard = np.flatnonzero((trace.took > trace.slow_from) & ~beside)
+    if shard.size >= TRACE.min_partial_requests:
+        shard = shard[np.argsort(trace.end[shard], kind="stable")]
+        took, sent, ended = trace.took[shard], trace.due[shard], trace.end[shard]
+        apart = np.diff(ended) > TRACE.max_apart * np.minimum(took[1:], took[:-1])
+        first = np.flatnonzero(np.append(True, apart))
+        number = np.diff(np.append(first, shard.size))
+        spread = np.maximum.reduceat(sent, first) - np.minimum.reduceat(sent, first)
+        longest, right = np.maximum.reduceat(took, first), ended[first]
+        # what a coarse clock stamps alike ended up to a step apart
+        width = np.maximum.reduceat(ended, first) - right + trace.stamp
+        others = shard.size / max(trace.span, TINY) * np.maximum(width, trace.grain)
+        stopped = shard.size * poisson_at_least(number - 1, others) < TRACE.max_probability
+        stopped &= (number >= TRACE.min_partial_requests) & (
+            width <= TRACE.end_spread_share * spread
+        )
+        stopped &= spread >= TRACE.min_waited_share * longest
+        left, right = right[stopped] - longest[stopped], right[stopped]
+        before = np.concatenate(([-np.inf], end))[np.searchsorted(begin, left, "right")]
+        own = left - before > TRACE.backlog_share * (right - left)  # else a gap's backlog
+        begin, end = np.concatenate((begin, left[own])), np.concatenate((end, right[own]))
+    begin, end = hulls(begin, end)
     if not begin.size:
         return Stalls.none(*notes)
     due = trace.rate * (np.minimum(end, trace.span) - begin)
@@ -421,64 +466,6 @@ def _stalls_of_trace(trace: Trace) -> Stalls:
         np.clip(delayed / np.maximum(waiting, 1), 0.0, 1.0),
         notes,
     )
-
-
-_NOT_A_STALL = "requests were slow while others were answered as usual: not a stall"
-
-
-def _gaps(trace: Trace) -> tuple[Floats, Floats, tuple[str, ...]]:
-    """Times without a reply while a request waited; a warm-up becomes a note."""
-    limit = max(np.log(trace.due.size / TRACE.max_probability) / trace.rate, 2 * trace.usual)
-    limit = max(limit, PAUSE.min_steps * trace.stamp)
-    gap = np.diff(trace.answers, prepend=0.0)
-    at = np.flatnonzero(trace.silences >= np.maximum(TRACE.min_waited_share * gap, limit))
-    end = trace.answers[at]
-    begin = end - trace.silences[at]
-    waited = np.searchsorted(trace.due, end, "left") - np.searchsorted(trace.ends, end, "left")
-    answered = np.searchsorted(trace.ends, trace.due, "right")
-    alone = bool((np.searchsorted(trace.due, trace.due, "right") - answered <= 1).all())
-    # Not the last request, long after the others.
-    kept = (waited > 1) | ((waited > 0) & ((end <= trace.span) | alone))
-    # Of the requests under way when sends ended, some are slow by themselves: each of their replies
-    # comes long after the one before.
-    took = trace.took[trace.by_end[trace.good[trace.by_end]][at]]
-    inside = np.minimum(end, trace.span) - begin
-    kept &= (begin <= trace.span) & ((inside >= limit) | (took <= 2 * (end - begin)))
-    begin, end = begin[kept], end[kept]
-    until = float(trace.due[~trace.slow][:1].sum())
-    replies = float(np.searchsorted(trace.answers, until))
-    at_first = begin <= SLOW.min_mean_gaps / trace.rate
-    notes, warm = _warm_up(until, replies, trace.rate * until, at_first, end - begin)
-    return begin[~warm], end[~warm], notes
-
-
-def _partial_stalls(trace: Trace, begin: Floats, end: Floats) -> tuple[Floats, Floats]:
-    """Slow requests outside the gaps, sent at various times, that end at once: one shard."""
-    beside = np.zeros(trace.due.size, np.bool_)
-    if begin.size:
-        next_gap = np.searchsorted(end, trace.due, "right")  # the first that ends after the send
-        beside = np.concatenate((begin, [np.inf]))[next_gap] < trace.end
-    slow = np.flatnonzero((trace.took > trace.slow_from) & ~beside)
-    slow = slow[np.argsort(trace.end[slow], kind="stable")]
-    if slow.size < TRACE.min_partial_requests:
-        return np.zeros(0), np.zeros(0)
-    took, sent, ended = trace.took[slow], trace.due[slow], trace.end[slow]
-    apart = np.concatenate(
-        ([True], np.diff(ended) > TRACE.max_apart * np.minimum(took[1:], took[:-1]))
-    )
-    first = np.flatnonzero(apart)
-    number = np.diff(np.append(first, slow.size))
-    spread = np.maximum.reduceat(sent, first) - np.minimum.reduceat(sent, first)
-    longest, left = np.maximum.reduceat(took, first), ended[first]
-    # what a coarse clock stamps alike ended up to a step apart
-    width = np.maximum.reduceat(ended, first) - left + trace.stamp
-    others = slow.size / max(trace.span, TINY) * np.maximum(width, trace.grain)
-    together = slow.size * poisson_at_least(number - 1, others) < TRACE.max_probability
-    stopped = (number >= TRACE.min_partial_requests) & together
-    stopped &= (width <= TRACE.end_spread_share * spread) & (
-        spread >= TRACE.min_waited_share * longest
-    )
-    return left[stopped] - longest[stopped], left[stopped]
 
 
 # ------------------------------------------------------------
@@ -721,7 +708,8 @@ def _stalls_of_log(log: HistogramLog, series: IntervalSeries) -> Stalls:
     isolated = int((~stopped & ~even & ~warm & (spans.sums(~others) == 0)).sum())
     if isolated:
         often = "once" if isolated == 1 else f"{isolated:,} times"
-        notes = (*notes, f"{often} {_NOT_A_STALL}")
+        slow_alone = "requests were slow while others were answered as usual: not a stall"
+        notes = (*notes, f"{often} {slow_alone}")
     short = np.minimum(hole.short, _own_sums(rows.lost, spans))  # a backlog may take longer
     certain = short >= LOG.missing_deviations * hole.noise
     missing = np.where(certain, np.clip(np.rint(short), 0, np.rint(hole.due)), 0)

@@ -124,45 +124,53 @@ class Search:
         if not tried:
             brief = max(self.duration / 4, min(self.duration, 1.0))
             return Probe(self.start, self._seconds(brief), "warm-up")
-        probe = self._wanted(tried, estimate)
-        if isinstance(probe, Stop):
-            return probe
-        if len(tried) >= self.runs:
+        last, left = tried[-1], self.runs - len(tried)
+        voids = [run.verdict == "void" and run.purpose != "warm-up" for run in tried]
+        judged = [run for run in tried if run.verdict != "void"]
+        probe: Probe | None
+        if voids[-1]:
+            if sum(voids[-MOST_VOID:]) == MOST_VOID:
+                return Stop("the load generator was stalled again and again", complete=False)
+            probe = Probe(last.rate, last.duration, "repeat")
+        elif len(tried) > 1 and last.failed and tried[-2].failed:
+            return Stop("the load generator failed twice in a row", complete=False)
+        elif not judged:
+            probe = Probe(self.start, self.duration, "double")
+        else:
+            low, high, _ = bracket([run.rate for run in judged], [run.verdict for run in judged])
+            highest = max(run.rate for run in judged)
+            barred = any(run.verdict == "missed" or run.failed for run in judged)
+            if not barred and highest < self.stop:
+                probe = Probe(min(_even(2 * highest), self.stop), self.duration, "double")
+            else:
+                probe = self._narrower(judged, low, high, estimate, left)
+                # The ends of the bracket that were measured only once, in the order to retest;
+                # the last two runs are for them.
+                ends = [high, low] if last.rate < high else [low, high]
+                if not low or math.isinf(high):
+                    ends = [high] if high == self.start else []
+                runs = {end: [run for run in judged if run.rate == end] for end in ends}
+                retests = [
+                    Probe(end, max(run.duration for run in same), "retest")
+                    for end, same in runs.items()
+                    if same and not any(run.purpose == "retest" for run in same)
+                ]
+                if retests and (probe is None or left <= len(retests)):
+                    probe = retests[0]
+            if probe is None:
+                if high == self.start:
+                    return Stop("the lowest load misses the SLO")
+                if low >= self.stop:
+                    return Stop("the highest load meets the SLO")
+                narrow = low and high <= low * (1 + self.precision)
+                return Stop(
+                    "the bracket is narrow enough" if narrow else "only longer runs can narrow it"
+                )
+        if left <= 0:
             return Stop(f"all {self.runs} runs were measured", complete=False)
         if probe.duration > seconds:
             return Stop("the time is used up", complete=False)
         return probe
-
-    def _wanted(self, tried: Sequence[Tried], estimate: float) -> Probe | Stop:
-        last = tried[-1]
-        voids = [run.verdict == "void" and run.purpose != "warm-up" for run in tried]
-        if voids[-1]:
-            if sum(voids[-MOST_VOID:]) == MOST_VOID:
-                return Stop("the load generator was stalled again and again", complete=False)
-            return Probe(last.rate, last.duration, "repeat")
-        if len(tried) > 1 and last.failed and tried[-2].failed:
-            return Stop("the load generator failed twice in a row", complete=False)
-        judged = [run for run in tried if run.verdict != "void"]
-        if not judged:
-            return Probe(self.start, self.duration, "double")
-        low, high, _ = bracket([run.rate for run in judged], [run.verdict for run in judged])
-        highest = max(run.rate for run in judged)
-        barred = any(run.verdict == "missed" or run.failed for run in judged)
-        if not barred and highest < self.stop:
-            return Probe(min(_even(2 * highest), self.stop), self.duration, "double")
-        narrower = self._narrower(judged, low, high, estimate, self.runs - len(tried))
-        retests = self._retests(judged, low, high, last.rate)
-        # The last two runs are for the ends of the bracket.
-        if retests and (narrower is None or self.runs - len(tried) <= len(retests)):
-            return retests[0]
-        if narrower is not None:
-            return narrower
-        if high == self.start:
-            return Stop("the lowest load misses the SLO")
-        if low >= self.stop:
-            return Stop("the highest load meets the SLO")
-        narrow = low and high <= low * (1 + self.precision)
-        return Stop("the bracket is narrow enough" if narrow else "only longer runs can narrow it")
 
     def _narrower(
         self, judged: Sequence[Tried], low: float, high: float, estimate: float, left: int
@@ -209,21 +217,6 @@ class Search:
                         return Probe(rate, self._seconds(seconds), purpose)
                 distance *= 2
         return None
-
-    def _retests(
-        self, judged: Sequence[Tried], low: float, high: float, last: float
-    ) -> list[Probe]:
-        """Return the ends of the bracket that were measured only once, in the order to retest."""
-        if high < math.inf and not low:
-            ends = [high] if high == self.start else []
-        else:
-            ends = [] if math.isinf(high) else [high, low] if last < high else [low, high]
-        runs = {end: [run for run in judged if run.rate == end] for end in ends}
-        return [
-            Probe(end, max(run.duration for run in same), "retest")
-            for end, same in runs.items()
-            if same and not any(run.purpose == "retest" for run in same)
-        ]
 
     def _seconds(self, seconds: float) -> float:
         """Return a duration as load generators take it: whole seconds where it is longer."""
