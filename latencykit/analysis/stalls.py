@@ -424,12 +424,12 @@ def _stalls_of_trace(trace: Trace) -> Stalls:
         shard = shard[np.argsort(trace.end[shard], kind="stable")]
         took, sent, ended = trace.took[shard], trace.due[shard], trace.end[shard]
         apart = np.diff(ended) > TRACE.max_apart * np.minimum(took[1:], took[:-1])
-        first = np.flatnonzero(np.append(True, apart))
-        number = np.diff(np.append(first, shard.size))
-        spread = np.maximum.reduceat(sent, first) - np.minimum.reduceat(sent, first)
-        longest, right = np.maximum.reduceat(took, first), ended[first]
+        begins = np.flatnonzero(np.append(True, apart))
+        number = np.diff(np.append(begins, shard.size))
+        spread = np.maximum.reduceat(sent, begins) - np.minimum.reduceat(sent, begins)
+        longest, right = np.maximum.reduceat(took, begins), ended[begins]
         # what a coarse clock stamps alike ended up to a step apart
-        width = np.maximum.reduceat(ended, first) - right + trace.stamp
+        width = np.maximum.reduceat(ended, begins) - right + trace.stamp
         others = shard.size / max(trace.span, TINY) * np.maximum(width, trace.grain)
         stopped = shard.size * poisson_at_least(number - 1, others) < TRACE.max_probability
         stopped &= (number >= TRACE.min_partial_requests) & (
