@@ -30,7 +30,7 @@ from latencykit._typing import Flags, Floats
 from latencykit.analysis.omission import stalls_of
 from latencykit.analysis.period import period_of
 from latencykit.analysis.slow_times import Incident, SlowTimes, own_findings, probability_text
-from latencykit.analysis.stalls import Stalls, hulls
+from latencykit.analysis.stalls import hulls
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.repr_html import listing_html
 from latencykit.core.samples import Samples
@@ -200,7 +200,11 @@ def coincide(
         for result in shown
     ]  # fmt: skip
     detailed = {result.name.split(": ")[0] for result in shown if result.adds}
-    findings += _sentences(run, stalls, [result for result in shown if result.name not in detailed])
+    findings += [
+        result.text(run.name)
+        for result in shown
+        if result.significant and result.name not in detailed
+    ]
     frame = stalls.to_frame()
     frame["suspect"] = suspects
     if table and len(stalls):
@@ -319,6 +323,24 @@ class _Result:
         """How far the coincidences exceed those by chance."""
         return float((self.hit.sum() + 1e-9) / (self.expected + 0.1))
 
+    def text(self, threshold: str) -> str:
+        """Return the finding in a sentence."""
+        number, parts = int(self.hit.sum()), []
+        after = f" (within {format_duration(self.within * 1e9)} after it)" if self.within else ""
+        if number > self.expected and self.stall_p <= RULES.max_false_share:
+            chance = f"{self.expected:.1f}" if self.expected < 10 else f"{self.expected:.0f}"
+            parts.append(
+                f"coincides with {number} of {format_items(self.hit.size, 'stall')}{after} "
+                f"(by chance {chance}; {probability_text(max(self.p, self.stall_p))})"
+            )
+        of_slow = f"{100 * self.share:.0f} % of the requests above {threshold}"
+        chance = f"by chance {100 * self.by_chance:.0f} %"
+        if not parts:
+            parts = [f"coincides with {of_slow}{after} ({chance}; {probability_text(self.p)})"]
+        elif self.share > self.by_chance and self.slow_p <= RULES.max_false_share:
+            parts.append(f"{of_slow} ({chance})")
+        return f"{self.name} {' and with '.join(parts)}"
+
 
 @record()
 class _Look:
@@ -365,9 +387,51 @@ def _results(run: SlowTimes, sources: Sequence[_Source]) -> list[_Result]:
         looks += _looks_of(run, k, sources[k].events, same, lags=irregular)
     adjusted = _adjusted(looks)
     results = []
-    for k, source in enumerate(sources):
-        own = [j for j, look in enumerate(looks) if look.source == k]
-        results.append(_result(run, source, [looks[j] for j in own], adjusted[own]))
+    # Of looks that are as good, the one that moves and extends the events least.
+    order = {"stalls": 0, "slow": 1, "lag": 2}
+    for at, source in enumerate(sources):
+        own = [one for one in zip(looks, adjusted.tolist(), strict=True) if one[0].source == at]
+        if not own:
+            none = np.zeros(run.begin.size, np.bool_)
+            results.append(_Result(source.name, source.parent is None, none))
+            continue
+        p, events = min(p for _, p in own), source.events
+        ties = [look for look, each in own if each <= p * 1.0001]
+        look = min(ties, key=lambda one: (order[one.kind], one.within))
+        begin, end = events.start + look.lag, events.end + look.lag + look.within
+        hit = _overlap(*hulls(begin - run.tolerance, end + run.tolerance), run.begin, run.end)
+        by_kind = {
+            each.kind: float(each.shifted.mean()) for each, _ in own if each.within == look.within
+        }
+        expected, by_chance = hit.size * by_kind.get("stalls", 0.0), by_kind.get("slow", 0.0)
+        left, right = hulls(begin, end)
+        slow_hit = _overlap(left, right, run.slow_begin, run.slow_end)
+        share = float(run.weight @ slow_hit) / max(float(run.weight.sum()), 1e-9)
+        lag = math.nan
+        if hit.any():  # of stalls, from the start of the event that is nearest
+            behind = _after(np.unique(events.start), run.begin[hit] - look.lag)
+            lag = float(np.median(behind)) + look.lag
+        met = np.searchsorted(right, run.slow_begin[slow_hit])
+        evidence = max(int(hit.sum()), np.unique(met).size)
+        more = hit.sum() > expected or share > by_chance
+        results.append(
+            _Result(
+                source.name,
+                source.parent is None,
+                hit,
+                expected=expected,
+                p=p,
+                lag=lag,
+                share=share,
+                by_chance=by_chance,
+                within=look.within,
+                stall_p=min((each for one, each in own if one.kind != "slow"), default=1.0),
+                slow_p=min((each for one, each in own if one.kind == "slow"), default=1.0),
+                significant=bool(
+                    p <= RULES.max_false_share and evidence >= RULES.min_events and more
+                ),
+            )
+        )
     return [
         replace(
             result,
@@ -554,80 +618,3 @@ def _overlap(left: Floats, right: Floats, begin: Floats, end: Floats) -> Flags:
     first = np.searchsorted(right, begin)
     start = np.append(left, np.inf)[first]
     return np.asarray(start <= end)
-
-
-def _result(run: SlowTimes, source: _Source, looks: Sequence[_Look], adjusted: Floats) -> _Result:
-    events = source.events
-    if not looks:
-        return _Result(source.name, source.parent is None, np.zeros(run.begin.size, np.bool_))
-    p = float(adjusted.min())
-    # Of looks that are as good, the one that moves and extends the events least.
-    order = {"stalls": 0, "slow": 1, "lag": 2}
-    ties = [look for look, own in zip(looks, adjusted, strict=True) if own <= p * 1.0001]
-    look = min(ties, key=lambda one: (order[one.kind], one.within))
-    begin, end = events.start + look.lag, events.end + look.lag + look.within
-    hit = _overlap(*hulls(begin - run.tolerance, end + run.tolerance), run.begin, run.end)
-    plain = {(look.kind, look.within): look for look in looks}
-    counted, slow = plain.get(("stalls", look.within)), plain.get(("slow", look.within))
-    expected = hit.size * float(counted.shifted.mean()) if counted else 0.0
-    left, right = hulls(begin, end)
-    slow_hit = _overlap(left, right, run.slow_begin, run.slow_end)
-    share = float(run.weight @ slow_hit) / max(float(run.weight.sum()), 1e-9)
-    lag = np.nan
-    if hit.any():  # of stalls, from the start of the event that is nearest
-        behind = _after(np.unique(events.start), run.begin[hit] - look.lag)
-        lag = float(np.median(behind)) + look.lag
-    met = np.searchsorted(right, run.slow_begin[slow_hit])
-    evidence = max(int(hit.sum()), np.unique(met).size)
-    by_chance = float(slow.shifted.mean()) if slow else 0.0
-    more = hit.sum() > expected or share > by_chance
-    of_slow = np.array([look.kind == "slow" for look in looks])
-    return _Result(
-        source.name,
-        source.parent is None,
-        hit,
-        expected=expected,
-        p=p,
-        lag=lag,
-        share=share,
-        by_chance=by_chance,
-        within=look.within,
-        stall_p=float(adjusted[~of_slow].min(initial=1.0)),
-        slow_p=float(adjusted[of_slow].min(initial=1.0)),
-        significant=bool(p <= RULES.max_false_share and evidence >= RULES.min_events and more),
-    )
-
-
-# ------------------------------------------------------------
-# Words.
-
-
-def _sentences(run: SlowTimes, stalls: Stalls, results: Sequence[_Result]) -> list[str]:
-    sentences = []
-    for result in results:
-        if not result.significant:
-            continue
-        parts = []
-        number = int(result.hit.sum())
-        after = (
-            f" (within {format_duration(result.within * 1e9)} after it)" if result.within else ""
-        )
-        if number > result.expected and result.stall_p <= RULES.max_false_share:
-            chance = f"{result.expected:.1f}" if result.expected < 10 else f"{result.expected:.0f}"
-            parts.append(
-                f"coincides with {number} of {format_items(len(stalls), 'stall')}{after} "
-                f"(by chance {chance}; {probability_text(max(result.p, result.stall_p))})"
-            )
-        if result.share > result.by_chance and (
-            result.slow_p <= RULES.max_false_share or not parts
-        ):
-            share = f"{100 * result.share:.0f} %"
-            chance = f"by chance {100 * result.by_chance:.0f} %"
-            extra = "" if parts else f"; {probability_text(result.p)}"
-            whose = "" if parts else "coincides with "
-            after = "" if parts else after
-            parts.append(
-                f"{whose}{share} of the requests above {run.name}{after} ({chance}{extra})"
-            )
-        sentences.append(f"{result.name} {' and with '.join(parts)}")
-    return sentences

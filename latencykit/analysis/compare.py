@@ -427,13 +427,12 @@ def compare(
         )
         numbers = len(before), len(after)
     elif evidence is not None:
-        chosen = _default(evidence, confidence) if percentiles is None else list(percentiles)
-        chosen += [p for name in also if name[0] == "p" and (p := float(name[1:])) not in chosen]
         named = dict.fromkeys([*means, *(name for name in also if name[0] != "p")])
-        rows = compare_single(
-            evidence, sorted(chosen), list(named), confidence=confidence, run_noise=run_noise
-        )
-        result = _of_requests(evidence, rows, margin, run_noise)
+        further = [float(name[1:]) for name in also if name[0] == "p"]
+        result = compare_single(
+            evidence, percentiles, list(named), also=further, confidence=confidence, margin=margin,
+            run_noise=run_noise,
+        )  # fmt: skip
     else:
         names = _statistics(sides, percentiles, means, also, confidence)
         if len(sides[0]) == len(sides[1]) == 1:
@@ -466,8 +465,7 @@ def compare(
         texts = [omission_text(side[0], end) for side, end in zip(runs, ends, strict=True)]
         if bool(texts[0]) != bool(texts[1]):
             omits = f"base: {texts[0]}" if texts[0] else f"new: {texts[1]}"
-    unfair = _unfair(*ends, omits)
-    warnings = _warnings(sides)
+    unfair, warnings = _doubts(sides, omits)
     return replace(result, warnings=warnings, unit=units.pop(), runs=numbers, unfair=unfair)
 
 
@@ -501,24 +499,6 @@ def evidence_of(data: Any) -> Evidence:
     if evidence.jackknife is not None and not evidence.jackknife.known:
         evidence = replace(evidence.whole).evidence()  # its course over time shows too little
     return evidence
-
-
-def _default(pair: tuple[Evidence, Evidence], confidence: float) -> list[float]:
-    """The maximum, and usual or reported percentiles that both sides support and resolve."""
-    sides = pair[0].whole, pair[1].whole
-    top = min(side.sample_limit(confidence=confidence) for side in sides)
-    reported = {
-        p
-        for p in sides[0].reported_percentiles[0]
-        if p in sides[1].reported_percentiles[0] and 0 < p < 100
-    }
-    candidates = {*_PERCENTILES, *(reported if len(reported) <= SOURCE.max_reported else ())}
-    chosen = sorted(p for p in candidates if p <= top)
-    rows = zip(
-        *(side.percentile_rows(chosen, confidence=confidence) for side in sides), strict=True
-    )
-    known = [a.percentile for a, b in rows if a.resolved and b.resolved]
-    return [*(known or chosen), 100.0]
 
 
 def _statistics(
@@ -650,48 +630,6 @@ def _of_summaries(
     return Comparison(tuple(rows), "requests", result, reasons, tolerates=max(known, default=None))
 
 
-def _of_requests(
-    sides: Sequence[Evidence], rows: list[Change], margin: float, run_noise: float | None
-) -> Comparison:
-    """The verdict on one run per side, and its reasons."""
-    rows = [
-        row if row.resolved else replace(row, change=math.nan, difference=math.nan) for row in rows
-    ]
-    reasons = []
-    if any(side.whole.run.corrected in ("us", "tool") for side in sides):
-        reasons.append(
-            "counts were corrected for coordinated omission: requests that were added count like "
-            "measured ones, so intervals are too narrow, and one long stall moves all of them"
-        )
-    result = verdict(rows, margin)
-    if run_noise is None:
-        result = _direction([row for row in rows if row.significant])
-        reasons.append(_single_reason(rows, result))
-        if any(side.jackknife is None for side in sides):
-            reasons.append(
-                "a source has no times, or too few, so its intervals are those of independent "
-                "requests: where slow ones come together they are too narrow"
-            )
-    reasons += list(dict.fromkeys(row.note for row in rows if row.note and row.statistic != "p100"))
-    # The smallest slowdown of p50 and p99 that these two runs would have stated, if none changed.
-    shown = []
-    alone = run_noise is None
-    changed = any(row.tolerates > 0 and not row.note for row in rows)
-    for row in rows if alone and result == "inconclusive" and not changed else ():
-        if row.statistic in ("p50", "p99") and not row.note and math.isfinite(row.high):
-            # From an end of the interval to its middle.
-            error = math.log1p(row.high) - math.log1p(max(row.change, row.low))
-            noise = normal_quantile(0.975) * math.sqrt(2) * SINGLE.least_noise
-            size = math.expm1(max(math.hypot(noise, error), math.log(SINGLE.least_ratio)))
-            if size <= SINGLE.most_shown:  # a larger one says only that nothing is known
-                shown.append((row.statistic, size))
-    known = [row.tolerates for row in rows if row.significant and math.isfinite(row.tolerates)]
-    return Comparison(
-        tuple(rows), "requests", result, tuple(reasons), run_noise=run_noise,
-        tolerates=max(known, default=None) if alone else None, would_show=tuple(shown),
-    )  # fmt: skip
-
-
 def _single_reason(rows: Sequence[Change], result: Verdict) -> str:
     """What one run per side leaves open, and how many runs would decide."""
     changed = [row for row in rows if not row.note and row.tolerates > 0 and not row.significant]
@@ -787,29 +725,23 @@ def differences(
     return tuple(texts)
 
 
-def _unfair(base: Side, new: Side, omits: str) -> str:
-    """The first difference between the sides that explains more than the system does."""
+def _doubts(sides: tuple[list[Side], list[Side]], omits: str) -> tuple[str, tuple[str, ...]]:
+    """What explains more than the system does, and other differences, also among runs of a side."""
+    base, new = sides[0][0], sides[1][0]
     one, other = base.run, new.run
     rates = [run.rate or run.achieved or 0.0 for run in (one, other)]
     corrected = [run.corrected in ("us", "tool") for run in (one, other)]
-    if corrected[0] != corrected[1]:
-        side = "base" if corrected[0] else "new"
-        return f"only the {side} side is corrected for coordinated omission"
-    if {one.measure, other.measure} == {"service", "response"}:
-        return f"one side measures {one.measure} time, the other {other.measure} time"
-    if omits:
-        return omits
-    if all(rates) and not 1 / SOURCE.unlike_rates < rates[0] / rates[1] < SOURCE.unlike_rates:
-        first, second = (f"{rate:,.4g}/s" for rate in rates)
-        return f"the load differs: {first} and {second}"
-    if one.series and other.series and one.series != other.series:
-        return f"other operations: {one.series} and {other.series}"
-    return ""
-
-
-def _warnings(sides: tuple[list[Side], list[Side]]) -> tuple[str, ...]:
-    """Differences between the sides, and among the runs of each."""
-    base, new = sides[0][0], sides[1][0]
+    only = f"only the {'base' if corrected[0] else 'new'} side"
+    unlike = all(rates) and not 1 / SOURCE.unlike_rates < rates[0] / rates[1] < SOURCE.unlike_rates
+    kinds = {one.measure, other.measure} == {"service", "response"}
+    apart = bool(one.series and other.series and one.series != other.series)
+    unfair = (
+        (corrected[0] != corrected[1], f"{only} is corrected for coordinated omission"),
+        (kinds, f"one side measures {one.measure} time, the other {other.measure} time"),
+        (bool(omits), omits),
+        (unlike, f"the load differs: {rates[0]:,.4g}/s and {rates[1]:,.4g}/s"),
+        (apart, f"other operations: {one.series} and {other.series}"),
+    )
     runs = [data for side in sides for data in side]
     guessed = {data.run.unit_note for data in runs} - {None}
     texts: list[str] = [
@@ -845,7 +777,7 @@ def _warnings(sides: tuple[list[Side], list[Side]]) -> tuple[str, ...]:
             )
     if len(sides[0]) == len(sides[1]) == 1 and _alike(base, new):
         texts.append("both sides have the very same numbers")
-    return tuple(texts)
+    return next((text for applies, text in unfair if applies), ""), tuple(texts)
 
 
 def _alike(first: Side, second: Side) -> bool:
@@ -944,28 +876,37 @@ class _Point:
 
 def compare_single(
     sides: tuple[Evidence, Evidence],
-    percentiles: Sequence[float],
+    percentiles: Sequence[float] | None = None,
     means: Sequence[str] = ("mean",),
     *,
+    also: Sequence[float] = (),
     confidence: float = 0.95,
+    margin: float = 0.05,
     run_noise: float | None = None,
-) -> list[Change]:
-    """Return the change of each statistic between two runs.
+) -> Comparison:
+    """Compare two runs; by default the maximum and percentiles that both support and resolve.
 
     Intervals of a ratio are those of both sides put together (MOVER; Zou and Donner, 2008), and
     allow for the run noise where it is stated.
     """
-    names = [f"p{format_percentile(p)}" for p in percentiles]
-    counted = [side.whole.counted for side in sides]
+    wholes = [side.whole for side in sides]
+    if percentiles is None:
+        top = min(whole.sample_limit(confidence=confidence) for whole in wholes)
+        reported = {*wholes[0].reported_percentiles[0]} & {*wholes[1].reported_percentiles[0]}
+        candidates = {*_PERCENTILES}
+        if len(reported - {0, 100}) <= SOURCE.max_reported:
+            candidates |= reported - {0, 100}
+        supported = sorted(p for p in candidates if p <= top)
+        rows_of = (x.percentile_rows(supported, confidence=confidence) for x in wholes)
+        known = [a.percentile for a, b in zip(*rows_of, strict=True) if a.resolved and b.resolved]
+        percentiles = [*(known or supported), 100.0]
+    percentiles = sorted({*percentiles, *also})
     gaps = [
-        next((gap for one in counted if (gap := gap_at(one, p)) is not None), None)
+        next((gap for one in wholes if (gap := gap_at(one.counted, p)) is not None), None)
         for p in percentiles
     ]
-    points = [
-        [*_percentile_points(side, percentiles, confidence), *_mean_points(side, means, confidence)]
-        for side in sides
-    ]
-    names += list(means)
+    points = [list(_points(side, percentiles, means, confidence)) for side in sides]
+    names = [*(f"p{format_percentile(p)}" for p in percentiles), *means]
     notes = [
         gap.words if gap else _MAXIMUM if p == 100 else ""
         for p, gap in zip(percentiles, gaps, strict=True)
@@ -978,14 +919,47 @@ def compare_single(
             notes.append("")
             for side, point in zip(points, pair, strict=True):
                 side.append(point)
-    changes = [
+    rows = [
         _change_of(name, before, after, confidence, run_noise)
         for name, before, after in zip(names, *points, strict=True)
     ]
-    if run_noise is None:
-        added = any(side.whole.run.corrected in ("us", "tool") for side in sides)
-        return _stated(changes, points, notes, added=added)
-    return _judged(changes, notes, confidence)
+    added, alone = any(x.run.corrected in ("us", "tool") for x in wholes), run_noise is None
+    rows = _stated(rows, points, notes, added=added) if alone else _judged(rows, notes, confidence)
+    rows = [
+        row if row.resolved else replace(row, change=math.nan, difference=math.nan) for row in rows
+    ]
+    reasons = []
+    if added:
+        reasons.append(
+            "counts were corrected for coordinated omission: requests that were added count like "
+            "measured ones, so intervals are too narrow, and one long stall moves all of them"
+        )
+    stated = [row for row in rows if row.significant]
+    result = _direction(stated) if alone else verdict(rows, margin)
+    if alone:
+        reasons.append(_single_reason(rows, result))
+        if any(side.jackknife is None for side in sides):
+            reasons.append(
+                "a source has no times, or too few, so its intervals are those of independent "
+                "requests: where slow ones come together they are too narrow"
+            )
+    reasons += list(dict.fromkeys(row.note for row in rows if row.note and row.statistic != "p100"))
+    # The smallest slowdown of p50 and p99 that these two runs would have stated, if none changed.
+    shown = []
+    changed = any(row.tolerates > 0 and not row.note for row in rows)
+    for row in rows if alone and result == "inconclusive" and not changed else ():
+        if row.statistic in ("p50", "p99") and not row.note and math.isfinite(row.high):
+            # From an end of the interval to its middle.
+            error = math.log1p(row.high) - math.log1p(max(row.change, row.low))
+            noise = normal_quantile(0.975) * math.sqrt(2) * SINGLE.least_noise
+            size = math.expm1(max(math.hypot(noise, error), math.log(SINGLE.least_ratio)))
+            if size <= SINGLE.most_shown:  # a larger one says only that nothing is known
+                shown.append((row.statistic, size))
+    tolerated = [row.tolerates for row in stated if alone and math.isfinite(row.tolerates)]
+    return Comparison(
+        tuple(rows), "requests", result, tuple(reasons), run_noise=run_noise,
+        tolerates=max(tolerated, default=None), would_show=tuple(shown),
+    )  # fmt: skip
 
 
 def _judged(changes: Sequence[Change], notes: Sequence[str], confidence: float) -> list[Change]:
@@ -1001,16 +975,17 @@ def _judged(changes: Sequence[Change], notes: Sequence[str], confidence: float) 
     ]
 
 
-def _percentile_points(
-    side: Evidence, percentiles: Sequence[float], confidence: float
+def _points(
+    side: Evidence, percentiles: Sequence[float], means: Sequence[str], confidence: float
 ) -> Iterator[_Point]:
-    """Percentiles of a run; counts that were corrected are taken for requests."""
-    if side.jackknife is None and side.whole.run.corrected in ("us", "tool"):
-        side = side.whole.with_run(corrected="unknown").evidence()
-    rows, _ = side.rows(percentiles, confidence)
-    jackknife = side.jackknife if side.jackknife is not None and side.jackknife.known else None
-    for row in rows:
-        step = clock_step(side.whole.counted, row.value)
+    """Percentiles of a run, and means, also trimmed by rank."""
+    whole, counts, jackknife = side.whole, side, side.jackknife
+    if jackknife is None and whole.run.corrected in ("us", "tool"):
+        counts = whole.with_run(corrected="unknown").evidence()  # are taken for requests
+    if jackknife is not None and not jackknife.known:
+        jackknife = None
+    for row in counts.rows(percentiles, confidence)[0]:
+        step = clock_step(whole.counted, row.value)
         bottom, top = max(row.bucket_low - step, 0.0), row.bucket_high + step
         low = 0.0 if math.isnan(row.low) else min(row.low, bottom)
         high = math.inf if math.isnan(row.high) else max(row.high, top)
@@ -1018,12 +993,7 @@ def _percentile_points(
         if jackknife is not None and 0 < row.percentile < 100:
             parts = jackknife.of_blocks(row.percentile, SINGLE.blocks)
         yield _Point(row.value, bottom, top, low, high, parts)
-
-
-def _mean_points(side: Evidence, names: Sequence[str], confidence: float) -> Iterator[_Point]:
-    """Means of a run, also trimmed by rank."""
-    whole = side.whole
-    for name in names:
+    for name in means:
         ranks = ranks_of_mean(name) if name == "mean" or parse_trim(name).kind == "TM" else None
         if ranks is None:
             raise InvalidArgumentError(
@@ -1042,9 +1012,7 @@ def _mean_points(side: Evidence, names: Sequence[str], confidence: float) -> Ite
         if is_resolved(bottom, top) and not step:
             bottom = top = value
         low, high = max(bottom - below, 0.0), top + above
-        parts = None
-        if side.jackknife is not None and side.jackknife.known:
-            parts = side.jackknife.means(*ranks, number=SINGLE.blocks)
+        parts = None if jackknife is None else jackknife.means(*ranks, number=SINGLE.blocks)
         yield _Point(value, bottom, top, low, high, parts)
 
 
@@ -1067,7 +1035,7 @@ def _mode_points(
     yield "slow share", weights[0], weights[1]
     if all(point.value > 0 for point in weights):
         base, new = (
-            next(_percentile_points(side, [100 - 50 * point.value], confidence))
+            next(_points(side, [100 - 50 * point.value], (), confidence))
             for side, point in zip(sides, weights, strict=True)
         )
         yield "slow median", base, new

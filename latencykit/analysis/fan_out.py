@@ -18,7 +18,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from latencykit._arrays import as_positions
 from latencykit._records import record
@@ -75,10 +75,12 @@ def probabilities(above: ArrayLike) -> Floats:
     return -np.diff(np.asarray(above, np.float64), prepend=1.0)
 
 
-def slowest(above: ArrayLike, n: int) -> Floats:
-    """Return the survival function of the slowest of `n` calls."""
+def slowest(above: ArrayLike, n: int, k: int | None = None) -> Floats:
+    """Return the survival function of the slowest of `n` calls, or of the k-th fastest."""
+    if k is not None:
+        return quorum(above, k, n)
     _check(n)
-    return _any_of(np.asarray(above, np.float64), n)
+    return _any_of(above, n)
 
 
 def quorum(above: ArrayLike, k: int, n: int) -> Floats:
@@ -235,7 +237,7 @@ def hedged_by_interval(
         above[:, 1:] = np.maximum(1.0 - np.cumsum(table, axis=1) / sizes[:, None], 0.0)
         above[:, -1] = 0.0
         pair = above[:, now] * np.where(values < delay, 1.0, above[:, later])
-        total += sizes @ (slowest(pair, n) if k is None else quorum(pair, k, n))
+        total += sizes @ slowest(pair, n, k)
     return values, total
 
 
@@ -301,7 +303,7 @@ def sum_of(low: Floats, high: Floats, probabilities: Floats, times: int) -> SumB
     def summed(at: Floats) -> Floats:
         """Probabilities of the sum when every value is rounded to a bin."""
         binned = np.bincount(np.maximum(at, 0).astype(np.int64), probabilities, size)
-        total = np.fft.irfft(_power(np.fft.rfft(binned / binned.sum()), times), size)
+        total = np.fft.irfft(np.fft.rfft(binned / binned.sum()) ** times, size)
         total[total < _SUM.rounding] = 0.0
         last = int(np.flatnonzero(total)[-1]) + 1
         return np.asarray(total[:last] / total.sum())
@@ -309,18 +311,6 @@ def sum_of(low: Floats, high: Floats, probabilities: Floats, times: int) -> SumB
     # A value at a bin must stay there, whatever rounding the division leaves.
     fast, slow = np.floor(low / step + 1e-9), np.ceil(high / step - 1e-9)
     return SumBracket(step, summed(fast), summed(slow))
-
-
-def _power(base: NDArray[np.complex128], times: int) -> NDArray[np.complex128]:
-    """`base` to an integer power by squaring: ten times as fast as numpy's complex power."""
-    power, square = np.ones_like(base), base.copy()
-    while times:
-        if times & 1:
-            power *= square
-        times >>= 1
-        if times:
-            square *= square
-    return power
 
 
 # ------------------------------------------------------------
@@ -490,7 +480,18 @@ class FanOut(Distribution):
             if not self.added_load and self.quorum is None:
                 behind = np.maximum(behind, p)
             few = behind > leaf.sample_limit(confidence=confidence)
-            users = self._jackknife
+            # How the users' latency varies between parts of the run, unless one call decides.
+            users, calls = None, self._leaf_evidence.jackknife
+            if calls and not (self.n == 1 or self.model == "independent" or self.added_load):
+                table = calls.table[calls.table.sum(axis=1) > 0]
+                crowd = float(median(table.sum(axis=1)))
+                rows = math.ceil(_CROWD * self.n / crowd)  # as many per call as the model takes
+                table = np.add.reduceat(table, as_positions(np.arange(0, len(table), rows)))
+                sizes = table.sum(axis=1, keepdims=True)
+                above = np.maximum(1.0 - np.cumsum(table, axis=1) / sizes, 0.0)
+                slow = slowest(above, self.n, self.quorum)
+                counts = -np.diff(slow, axis=1, prepend=1.0) * sizes
+                users = Jackknife(counts, calls.value, calls.seconds)
             asked = behind if users is None else p
             few |= (behind >= 100) & (users is None)
             doubts = (self._leaf_evidence if users is None else users).doubts(confidence)
@@ -507,22 +508,6 @@ class FanOut(Distribution):
             beyond if censored else "few requests" if lacking else other
             for censored, lacking, other in zip(late.tolist(), few.tolist(), others, strict=True)
         ]
-
-    @cached_property
-    def _jackknife(self) -> Jackknife | None:
-        """How the users' latency varies between parts of the run; None where one call decides."""
-        calls = self._leaf_evidence.jackknife
-        if calls is None or self.n == 1 or self.model == "independent" or self.added_load:
-            return None
-        table = calls.table[calls.table.sum(axis=1) > 0]
-        crowd = float(median(table.sum(axis=1)))
-        rows = math.ceil(_CROWD * self.n / crowd)  # as many requests per call as the model takes
-        table = np.add.reduceat(table, as_positions(np.arange(0, len(table), rows)))
-        sizes = table.sum(axis=1, keepdims=True)
-        above = np.maximum(1.0 - np.cumsum(table, axis=1) / sizes, 0.0)
-        k = self.quorum
-        users = slowest(above, self.n) if k is None else quorum(above, k, self.n)
-        return Jackknife(-np.diff(users, axis=1, prepend=1.0) * sizes, calls.value, calls.seconds)
 
     @property
     def _leaf_evidence(self) -> Evidence:
@@ -698,17 +683,10 @@ def _model(leaf: Histogram, low: Floats, high: Floats, above: Floats) -> Distrib
     return Distribution(EdgeBuckets(low, high), index, each, leaf.unit, leaf.run, bound)
 
 
-def _all_calls(strategy: _Strategy, above: Floats, n: int) -> Floats:
-    """Survival of users from that of one call, if calls are independent."""
-    if strategy.quorum is None:
-        return slowest(above, n)
-    return quorum(above, strategy.quorum, n)
-
-
 def _ranked(strategy: _Strategy, n: int) -> dict[float, float]:
     """The share of users slower than each percentile of one call, by ranks alone."""
     above = 1.0 - np.asarray(strategy.shares) / 100.0
-    worse = _all_calls(strategy, above, n).tolist()
+    worse = slowest(above, n, strategy.quorum).tolist()
     return dict(zip(strategy.shares, worse, strict=True))
 
 
@@ -717,22 +695,19 @@ def _independent(strategy: _Strategy, n: int) -> FanOut:
     best = leaf.counted.at_best()  # censored values are taken at their lower bound
     high = np.where(np.isinf(best.high), best.low, best.high)
     low, above = np.minimum(best.low, high), survival(best.counts)
-
-    def of_all(single: Floats) -> Floats:
-        return _all_calls(strategy, single, n)
-
     facts: dict[str, Any] = {"n": n, "model": "independent", "leaf": leaf, "quorum": k}
     if delay is None:
         return _fan_out_of(
-            _model(leaf, low, high, of_all(above)),
+            _model(leaf, low, high, slowest(above, n, k)),
             above=_ranked(strategy, n),
             _of_leaf=True,
             **facts,
         )
     pair = hedged(high, above, delay)
     quick = hedged(_ascending(low), above, _least_delay(leaf, delay))
-    users = _model(leaf, np.append(0.0, pair.values[:-1]), pair.values, of_all(pair.survival))
-    fastest = _model(leaf, quick.values, quick.values, of_all(quick.survival))
+    below = np.append(0.0, pair.values[:-1])
+    users = _model(leaf, below, pair.values, slowest(pair.survival, n, k))
+    fastest = _model(leaf, quick.values, quick.values, slowest(quick.survival, n, k))
     return _fan_out_of(
         users,
         above={p: users.share_above(float(leaf.percentile(p))) for p in strategy.shares},
@@ -894,8 +869,7 @@ class _MixtureFold:
         tail = tail_counts(block.indptr, index, block.counts, np.tile(cut, 3), ways)[filled]
         share = np.minimum(tail / sizes[:, None], 1.0)
         for slower, n in zip(self._slower, self.numbers, strict=True):
-            users = slowest(share, n) if self.k is None else quorum(share, self.k, n)
-            slower += (sizes @ users).reshape(3, -1)
+            slower += (sizes @ slowest(share, n, self.k)).reshape(3, -1)
         self._total += float(sizes.sum())
 
     def raise_to(self, narrower: _MixtureFold) -> None:
