@@ -28,9 +28,6 @@ from latencykit.io.sanity_checks import stated, whole_count
 from latencykit.io.source import Data, ReadOptions, Source
 from latencykit.units import NANOSECONDS
 
-SketchBuckets = tuple[Floats, Floats, NDArray[np.int64], dict[str, float], tuple[str, ...]]
-"""Edges, counts, statistics that the sketch states, and notes."""
-
 _Key = TypeVar("_Key")
 EMPTY = ("", "-", "NaN", "nan", "NA", "N/A", "n/a", "null", "NULL", "None", "none", "nil", "NaT")
 """Cells that stand for "nothing"."""
@@ -419,15 +416,7 @@ def unanswered(run: Run) -> Summary:
 
 
 # ------------------------------------------------------------
-# HdrHistogram payloads and sketches inside other outputs.
-
-
-def histogram_of_sketch(buckets: SketchBuckets, tool: str, options: ReadOptions) -> Histogram:
-    """Return the histogram of a sketch, whose unit is not stated."""
-    low, high, counts, stats, notes = buckets
-    unit, origin = options.resolve_unit("s", "assumed")
-    run = Run(tool=tool, unit=unit, unit_from=origin, notes=notes)
-    return data_from_buckets(low, high, counts, run, stats=stats)
+# HdrHistogram payloads inside other outputs.
 
 
 def histogram_of_payload(

@@ -29,6 +29,7 @@ from latencykit.io.build import base_unit, data_from_points, in_nanoseconds, nan
 from latencykit.io.hlog import own_comment, own_facts, run_facts, stated_facts
 from latencykit.io.rows import line_refuser
 from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
+from latencykit.io.text_reports import fact, has_match
 from latencykit.units import NANOSECONDS
 
 _ANY_SIZE = Context(prec=400)  # digits: as many as the largest number has
@@ -275,6 +276,57 @@ def write_hgrm(
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
+# ------------------------------------------------------------
+# HdrHistogram's HistogramLogProcessor: the intervals that it prints beside the ``.hgrm``.
+#
+# Each row has the percentiles of its interval and, behind them, those of all values so far; the
+# last row's are those of the whole log. Values are divided by ``-outputValueUnitRatio``
+# (1,000,000, ns to ms, unless it is given), which the output does not state. Source:
+# HistogramLogProcessor.java.
+
+_LEGEND = re.compile(
+    r"^(?:Time: IntervalPercentiles:count \( 50% 90% Max \) TotalPercentiles:count|"
+    r'"Timestamp","Int_Count","Int_50%","Int_90%","Int_Max","Total_Count",)',
+    re.MULTILINE,
+)
+_CELL = r"(-?\d+(?:\.\d+)?)"
+_TEXT_ROW = re.compile(
+    rf"\s*{_CELL}: I:(\d+) \( +{_CELL} +{_CELL} +{_CELL} \) T:(\d+) "
+    rf"\( +{_CELL} +{_CELL} +{_CELL} +{_CELL} +{_CELL} +{_CELL} \)\s*"
+)
+_CSV_ROW = re.compile(rf"{_CELL},(\d+)" + rf",{_CELL}" * 3 + r",(\d+)" + rf",{_CELL}" * 6)
+_POINTS = (50.0, 90.0, 99.0, 99.9, 99.99)
+_HINT = "the .hlog that it was made from has every percentile, over time"
+
+
+def read_processor(source: Source, options: ReadOptions) -> dict[str, Data]:
+    """Read the totals of the last row."""
+    text = source.text()
+    last: list[str] = []
+    first = before = 0.0
+    for number, line in enumerate(text.split("\n"), 1):
+        if not re.match(r'\s*[^#\s"T]', line):
+            continue  # comments, the legend, blank lines
+        row = _TEXT_ROW.fullmatch(line) or _CSV_ROW.fullmatch(line)
+        if row is None or (last and int(row[6]) < int(last[5])):
+            seen = f"{printable(line.strip(), 50)!r}"
+            options.refuse(source, number, seen, "percentiles of an interval and of all so far")
+            continue
+        first = first or float(row[1])
+        before, last = float(row[1]), list(row.groups())
+    unit, origin = options.resolve_unit("ms", "assumed")
+    run = Run(
+        tool="HdrHistogram", unit=unit, unit_from=origin,
+        start=fact(text, r"^#\[StartTime: (\d+\.\d+)", float),
+        duration=before if before > first else None, notes=(_HINT,),
+    )  # fmt: skip
+    if not last:
+        raise source.corrupt(None, "it has no interval", "one row per interval", "run it again")
+    points = dict(zip(_POINTS, last[6:11], strict=True))
+    return {"": data_from_points(points, int(last[5]), {"max": last[11]}, run, unit)}
+
+
 FORMATS = {
     "hgrm": (sniff, read, write_hgrm),
+    "log-processor": (has_match(_LEGEND), read_processor),
 }

@@ -106,5 +106,5 @@ def test_empty_or_corrupt(read_text, write):
     with pytest.raises(CorruptInputError, match="corrupt"):
         read_text(line, "druid.txt")
     good = base64.b64encode(bytes(data)) + b"\n"
-    with pytest.raises(CorruptInputError, match=":2: the t-digest is corrupt"):
+    with pytest.raises(CorruptInputError, match=":2: the sketch is corrupt"):
         read_text(good + good[:50] + "é".encode() + good[50:], "druid.txt")
