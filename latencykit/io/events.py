@@ -11,17 +11,18 @@ import csv
 import json
 import os
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import zip_longest
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from latencykit._text import printable
-from latencykit._typing import AnyArray, Floats
+from latencykit._typing import Floats
 from latencykit.core.columns import Words, word_of
 from latencykit.core.events import Clock, Events
 from latencykit.core.histogram_log import HistogramLog, interval_series
@@ -44,6 +45,11 @@ _EXPECTED = (
 _OFFSET = re.compile(r"(?P<path>.+)@(?P<offset>[+-]\d.*|\d{4}-\d\d-\d\d.*)", re.DOTALL)
 _ISO = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?"
 _ZONE = re.compile(r"(?:Z|[+-]\d\d:?\d\d)$")
+
+_Row = tuple[float, float, str]
+"""Start, end and label of an event."""
+_Read = tuple[str, Sequence[_Row], Clock, Iterable[str]]
+"""Kind of a file, its events, their clock, and notes."""
 
 
 def read_events(path: str | os.PathLike[str], offset: float | str | None = None) -> Events:
@@ -92,7 +98,7 @@ def read_events(path: str | os.PathLike[str], offset: float | str | None = None)
     source = Source(name)
     if not source.is_dir and not source.head.data.removeprefix(b"\xef\xbb\xbf").strip():
         raise source.corrupt(None, "the file is empty", _EXPECTED, "was it recorded?")
-    reader: Callable[[Source], Events]
+    reader: Callable[[Source], _Read]
     hlog = registry.named_format("hlog")
     if hlog is not None and hlog.sniff(source.head) >= Confidence.LIKELY:
         reader = _hiccups
@@ -102,7 +108,11 @@ def read_events(path: str | os.PathLike[str], offset: float | str | None = None)
         known = (reader for mark, reader in _MARKS if mark.search(source.head.text))
         reader = next(known, _table)
     try:
-        events = reader(source)
+        kind, rows, clock, notes = reader(source)
+        start, end, label = zip(*rows, strict=True) if rows else ((), (), ())
+        words: Any = [printable(text, 80) for text in label]
+        stop: Any = np.maximum(start, end)
+        events = Events(source.name, kind, np.array(start), stop, words, clock, notes=tuple(notes))
     except LatencyKitError:
         raise
     except (AttributeError, LookupError, TypeError, ValueError, OverflowError) as error:
@@ -120,24 +130,8 @@ def read_events(path: str | os.PathLike[str], offset: float | str | None = None)
     text = str(offset)
     sign = -1 if text.startswith("-") else 1
     seconds = sign * parse_duration(text.lstrip("+-"), "s") / 1e9
-    clock: Clock = "epoch" if events.clock == "local" else events.clock
+    clock = "epoch" if clock == "local" else clock
     return replace(events.shifted(seconds), clock=clock, offset=seconds)
-
-
-def _events(
-    source: Source,
-    kind: str,
-    start: object,
-    end: object,
-    label: Sequence[str] | AnyArray,
-    clock: Clock = "epoch",
-    notes: Iterable[str] = (),
-) -> Events:
-    begin, stop = np.asarray(start, np.float64), np.asarray(end, np.float64)
-    words = np.array([printable(text, 80) for text in label], object)
-    return Events(
-        source.name, kind, begin, np.maximum(begin, stop), words, clock, notes=tuple(notes)
-    )
 
 
 def _number(text: str) -> float:
@@ -178,8 +172,6 @@ _CLOCKS = (
     (re.compile(r"\[\s*(\d+)ns\s*\]"), "ns"),
     (re.compile(r"(?:^|\s)(\d+[.,]\d+): "), "s"),
 )
-_Rows = tuple["Floats", "Floats", "NDArray[np.object_]"]
-_NONE: _Rows = (np.zeros(0), np.zeros(0), np.zeros(0, object))
 _NEAR = 0.002  # s: stamps are rounded to a millisecond
 _NO_TIME = "log with -Xlog:gc*,safepoint:file=gc.log:time,uptime,level,tags"
 _UNTIMED = "the lines of its pauses have no time"
@@ -205,68 +197,49 @@ def _decorated(before: Sequence[str]) -> tuple[Floats, Clock] | None:
     return None
 
 
-def _jvm(source: Source) -> Events:
+def _jvm(source: Source) -> _Read:
     """Pauses of a JVM: of its collector and, where they are logged, at safepoints."""
     text = source.text()
-    clocks: set[Clock] = set()
+    gc, clock = _jdk8_pauses(text, source)
+    clocks, stops = ({clock} if gc else set[Clock]()), list[_Row]()
     undated: list[int] = []
-    old, clock = _jdk8_pauses(text, source)
-    if old[0].size:
-        clocks.add(clock)
-    parts = [old]
-    for pattern, factor in ((_PAUSE, 1e-3), (_SAFEPOINT, 1e-9), (_STOPPED, 1.0)):
+    kinds = ((_PAUSE, 1e-3, gc), (_SAFEPOINT, 1e-9, stops), (_STOPPED, 1.0, stops))
+    for pattern, factor, pauses in kinds:
         lines = list(pattern.finditer(text))
         timed = _decorated([line["before"] for line in lines])
-        parts.append(_NONE)
         if timed is None:
             undated += [line.start() for line in lines[:1]]
             continue
-        known = np.isfinite(timed[0])
         clocks.add(timed[1])
-        at = timed[0][known]
-        length = np.array([_number(line["took"]) for line in lines])[known] * factor
-        what = [line["what"].strip() for line in lines]
-        if pattern is not _PAUSE:
-            what = [f"Safepoint {text.replace('stopped', '')}".strip() for text in what]
-        parts[-1] = (at - length, at, np.array(what, object)[known])
+        for line, at in zip(lines, timed[0].tolist(), strict=True):
+            what = line["what"].strip()
+            if pauses is stops:
+                what = f"Safepoint {what.replace('stopped', '')}".strip()
+            if at == at:  # it has a time
+                pauses.append((at - _number(line["took"]) * factor, at, what))
     if undated and not clocks:
         line = text.count("\n", 0, min(undated)) + 1
         raise source.corrupt(line, _UNTIMED, "the decoration time or uptime", _NO_TIME)
     if len(clocks) > 1:
         seen = "some of its lines have a date and others an uptime only"
         raise source.corrupt(None, seen, "one clock", _NO_TIME)
-    start, end, label = _joined(_together(parts[:2]), _together(parts[2:]))
+    # A pause lasts from the moment that threads were asked to stop; other safepoints are their own.
+    gc.sort(key=itemgetter(0))
+    rows, ends = list(gc), [end for _, end, _ in gc]
+    for begin, stop, what in stops:
+        k = bisect_left(ends, begin - _NEAR)
+        if k < len(ends) and gc[k][0] <= stop + _NEAR:
+            start, end, label = rows[k]
+            rows[k] = min(start, begin), max(end, stop), label
+        else:
+            rows.append((begin, stop, what))
     clock = clocks.pop() if clocks else "epoch"
     notes = [_RELATIVE] if clock == "relative" else []
-    if not start.size:
-        notes.append("this GC log contains no pause")
-    return _events(source, "jvm-gc", start, end, label, clock, notes)
+    return "jvm-gc", rows, clock, notes if rows else [*notes, "this GC log contains no pause"]
 
 
-def _together(parts: Sequence[_Rows]) -> _Rows:
-    start, end, label = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-    return start, end, label
-
-
-def _joined(gc: _Rows, stops: _Rows) -> _Rows:
-    """Pauses, each from the moment that threads were asked to stop, and safepoints without one."""
-    start, end, label = gc
-    order = np.argsort(start, kind="stable")
-    start, end, label = start[order], end[order], label[order]
-    begin, stop, what = stops
-    if not start.size or not begin.size:
-        return _together([gc, stops])
-    first = np.searchsorted(end, begin - _NEAR)
-    at = np.minimum(first, start.size - 1)
-    same = (first < start.size) & (start[at] <= stop + _NEAR)
-    start, end = start.copy(), end.copy()
-    np.minimum.at(start, at[same], begin[same])
-    np.maximum.at(end, at[same], stop[same])
-    return _together([(start, end, label), (begin[~same], stop[~same], what[~same])])
-
-
-def _jdk8_pauses(text: str, source: Source) -> tuple[_Rows, Clock]:
-    """Pauses in the style of JDK 8, whose line may be broken by other output."""
+def _jdk8_pauses(text: str, source: Source) -> tuple[list[_Row], Clock]:
+    """Pauses as JDK 8 prints them, and their clock."""
     headers = [match for match in _JDK8.finditer(text) if "concurrent" not in match["rest"][:30]]
     rows = []
     for match, following in zip_longest(headers, headers[1:]):
@@ -278,22 +251,18 @@ def _jdk8_pauses(text: str, source: Source) -> tuple[_Rows, Clock]:
             cause = re.match(r" remark| cleanup|(?:--)?(?: pause)?(?: \([^()]*(?:\(\))?\))*", line)
             what = f"{match['what']}{cause[0] if cause else ''}"
             rows.append((match["date"], match["uptime"], _number(took[-1]), what))
-    if not rows:
-        if headers and not any(match["date"] or match["uptime"] for match in headers):
-            line, seen = text.count("\n", 0, headers[0].start()) + 1, _UNTIMED
-            hint = "run Java with -XX:+PrintGCDateStamps -XX:+PrintGCDetails"
-            raise source.corrupt(line, seen, "a date or an uptime", hint)
-        return _NONE, "relative"
-    dates, uptimes, lengths, labels = zip(*rows, strict=True)
-    clock: Clock = "relative"
-    if all(dates):
-        clock = "epoch" if _ZONE.search(dates[0]) else "local"
+    if headers and not any(match["date"] or match["uptime"] for match in headers):
+        line = text.count("\n", 0, headers[0].start()) + 1
+        hint = "run Java with -XX:+PrintGCDateStamps -XX:+PrintGCDetails"
+        raise source.corrupt(line, _UNTIMED, "a date or an uptime", hint)
+    dates = [date for date, *_ in rows if date]
+    if dates and len(dates) == len(rows):
         start = iso_nanoseconds([date.replace(",", ".") for date in dates]) / 1e9
+        timed = zip(start.tolist(), rows, strict=True)
+        clock: Clock = "epoch" if _ZONE.search(dates[0]) else "local"
     else:
-        start = np.array([_number(uptime) if uptime else np.nan for uptime in uptimes])
-    known = np.isfinite(start)
-    end = start + np.array(lengths)
-    return (start[known], end[known], np.array(labels, object)[known]), clock
+        timed, clock = ((_number(row[1]), row) for row in rows if row[1]), "relative"
+    return [(at, at + took, what) for at, (_, _, took, what) in timed], clock
 
 
 _GCTRACE = re.compile(
@@ -303,7 +272,7 @@ _GCTRACE = re.compile(
 )
 
 
-def _gctrace(source: Source) -> Events:
+def _gctrace(source: Source) -> _Read:
     """Cycles of Go's collector; ``@`` is the start of one, the sum of its phases its length."""
     lines = _GCTRACE.findall(source.text())
     before, at, phases, forced = zip(*lines, strict=True)
@@ -312,11 +281,11 @@ def _gctrace(source: Source) -> Events:
     label = ["GC forced" if is_forced else "GC" for is_forced in forced]
     # A container's log puts a date before each line, which is written when the cycle ends.
     stamped = _decorated([re.sub(r"\[[^\[\]]*+\]", "", text) for text in before])
+    clock: Clock = "relative"
     if stamped is not None and np.isfinite(stamped[0]).all() and stamped[1] != "relative":
-        origin = float(np.median(stamped[0] - start - length))
-        start, clock = start + origin, stamped[1]
-        return _events(source, "go-gctrace", start, start + length, label, clock)
-    return _events(source, "go-gctrace", start, start + length, label, "relative", (_RELATIVE,))
+        start, clock = start + float(np.median(stamped[0] - start - length)), stamped[1]
+    notes = [_RELATIVE] if clock == "relative" else []
+    return "go-gctrace", list(zip(start, start + length, label, strict=True)), clock, notes
 
 
 # ------------------------------------------------------------
@@ -334,12 +303,10 @@ def _objects(source: Source) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
     return [value for value in values if isinstance(value, dict)], tuple(notes)
 
 
-def _journal(source: Source) -> Events:
+def _journal(source: Source) -> _Read:
     """Messages of systemd's journal; of a unit that started, from its start to when it was done."""
     records, notes = _objects(source)
-    start: list[float] = []
-    end: list[float] = []
-    label: list[str] = []
+    rows: list[_Row] = []
     begun: dict[str, int] = {}
     for record in records:
         stamp = record.get("_SOURCE_REALTIME_TIMESTAMP") or record.get("__REALTIME_TIMESTAMP")
@@ -348,55 +315,53 @@ def _journal(source: Source) -> Events:
         at = int(str(stamp)) / 1e6
         unit = record.get("UNIT") or record.get("USER_UNIT")
         if unit and record.get("MESSAGE_ID") in _STARTED and unit in begun:
-            end[begun.pop(unit)] = at
+            k = begun.pop(unit)
+            rows[k] = rows[k][0], at, rows[k][2]
             continue
         if unit and record.get("MESSAGE_ID") == _STARTING:
-            begun[unit] = len(start)
+            begun[unit] = len(rows)
         who = str(unit or record.get("SYSLOG_IDENTIFIER") or record.get("_SYSTEMD_UNIT") or "")
         message = record.get("MESSAGE")
         command = re.search(r"\bCMD \((.*)\)", message) if isinstance(message, str) else None
-        start.append(at)
-        end.append(at)
-        label.append(f"{who}: {command[1]}" if command else who)
-    if not start:
+        rows.append((at, at, f"{who}: {command[1]}" if command else who))
+    if not rows:
         hint = "write it with journalctl -o json"
         raise source.corrupt(None, "no message has a time", "__REALTIME_TIMESTAMP", hint)
-    return _events(source, "journal", start, end, label, "epoch", notes)
+    return "journal", rows, "epoch", notes
 
 
-def _kubernetes(source: Source) -> Events:
+def _kubernetes(source: Source) -> _Read:
     """Events of a cluster; of one that recurred, its first and its last time."""
     records, notes = _objects(source)
-    items: list[dict[str, Any]] = []
+    found: list[tuple[str, str]] = []  # time, label
+    recurred = False
     for record in records:
         inner: dict[str, Any] = record.get("object") or record
-        items += inner.get("items") or [] if "items" in inner else [inner]
-    texts: list[str] = []
-    label: list[str] = []
-    recurred = False
-    for item in items:
-        series = item.get("series") or {}
-        times = [
-            item.get("firstTimestamp") or item.get("deprecatedFirstTimestamp"),
-            item.get("eventTime"),
-            item.get("lastTimestamp") or item.get("deprecatedLastTimestamp"),
-            series.get("lastObservedTime"),
-        ]
-        about = item.get("involvedObject") or item.get("regarding") or {}
-        meta = item.get("metadata") or {}
-        created = filter(None, [meta.get("creationTimestamp")])
-        stamps = dict.fromkeys(filter(None, times)) or dict.fromkeys(created)
-        recurred |= int(item.get("count") or series.get("count") or 1) > 2
-        texts += stamps
-        label += [f"{item.get('reason') or '?'} {about.get('kind') or ''}".strip()] * len(stamps)
-    if not texts:
+        for item in (inner.get("items") or []) if "items" in inner else [inner]:
+            series = item.get("series") or {}
+            times = [
+                item.get("firstTimestamp") or item.get("deprecatedFirstTimestamp"),
+                item.get("eventTime"),
+                item.get("lastTimestamp") or item.get("deprecatedLastTimestamp"),
+                series.get("lastObservedTime"),
+            ]
+            about = item.get("involvedObject") or item.get("regarding") or {}
+            created = [(item.get("metadata") or {}).get("creationTimestamp")]
+            recurred |= int(item.get("count") or series.get("count") or 1) > 2
+            label = f"{item.get('reason') or '?'} {about.get('kind') or ''}".strip()
+            stamps = dict.fromkeys(filter(None, times if any(times) else created))
+            found += [(stamp, label) for stamp in stamps]
+    if not found:
         hint = "write it with kubectl get events -A -o json"
         raise source.corrupt(None, "no event has a time", "lastTimestamp or eventTime", hint)
-    start = iso_nanoseconds(texts) / 1e9
+    start = iso_nanoseconds([stamp for stamp, _ in found]) / 1e9
     if recurred:
         notes = (*notes, "of events that recurred, the first and the last time are known only")
-    in_seconds = np.array(["." not in text for text in texts])  # known to the second
-    return _events(source, "kubernetes", start, start + in_seconds, label, "epoch", notes)
+    rows = [  # without a fraction, known to the second
+        (at, at + ("." not in stamp), label)
+        for at, (stamp, label) in zip(start.tolist(), found, strict=True)
+    ]
+    return "kubernetes", rows, "epoch", notes
 
 
 # ------------------------------------------------------------
@@ -407,7 +372,7 @@ _MOST = 0.1  # or the highest tenth of them
 _LEAST_PAUSE = 1e-3  # seconds
 
 
-def _hiccups(source: Source) -> Events:
+def _hiccups(source: Source) -> _Read:
     from latencykit.io.reading import read
 
     log = read(source.shown)
@@ -422,8 +387,8 @@ def _hiccups(source: Source) -> Events:
     start = begin + series.start[chosen] - worst[chosen]
     end = begin + (series.start + series.length)[chosen]
     note = f"pauses above {1e3 * limit:.3g} ms, each known to its interval"
-    clock: Clock = "epoch" if log.run.start else "relative"
-    return _events(source, "hiccup", start, end, ["hiccup"] * int(chosen.sum()), clock, (note,))
+    rows = [(*pair, "hiccup") for pair in zip(start.tolist(), end.tolist(), strict=True)]
+    return "hiccup", rows, "epoch" if log.run.start else "relative", (note,)
 
 
 # ------------------------------------------------------------
@@ -438,18 +403,19 @@ _SLOW = re.compile(
 _SLOW_RAW = re.compile(r"^\d+\n(1\d{9})\n(\d+)\n([^\n]+)\n(?:[^\n]*\n)*?[^\s]+:\d+\n", re.MULTILINE)
 
 
-def _slowlog(source: Source) -> Events:
+def _slowlog(source: Source) -> _Read:
     text = source.text()
-    rows: list[tuple[object, ...]] = _SLOW.findall(text) or _SLOW_RAW.findall(text)
+    found: list[Any] = _SLOW.findall(text) or _SLOW_RAW.findall(text)
     if text.lstrip().startswith("[["):
-        rows = [(row[1], row[2], (row[3] or [""])[0]) for row in json.loads(text)]
-    if not rows:
+        found = [(row[1], row[2], (row[3] or [""])[0]) for row in json.loads(text)]
+    if not found:
         raise source.corrupt(None, "this slow log is empty", "entries of SLOWLOG GET", "")
-    stamp, took, command = zip(*rows, strict=True)
-    at, length = np.array(stamp, np.float64), np.array(took, np.float64) / 1e6
+    rows = [
+        (float(stamp) - float(took) / 1e6, float(stamp) + 1, str(command).upper())
+        for stamp, took, command in found
+    ]
     note = "the slow log knows the second in which a command ended"
-    label = [str(argument).upper() for argument in command]
-    return _events(source, "redis-slowlog", at - length, at + 1, label, "epoch", (note,))
+    return "redis-slowlog", rows, "epoch", (note,)
 
 
 # ------------------------------------------------------------
@@ -508,7 +474,7 @@ def _column(
     return (values * scale, "epoch") if scale else (values * (factor or 1.0), "relative")
 
 
-def _table(source: Source) -> Events:
+def _table(source: Source) -> _Read:
     """Moments, or times from–to, with a label where there is one."""
     text = source.text()
     if text.lstrip()[:1] in ("{", "["):
@@ -567,10 +533,11 @@ def _table(source: Source) -> Events:
         end = start + lengths
     label = columns["label"][0] if "label" in columns else [""] * len(rows)
     notes = ("its times state no zone; taken as UTC",) if clock == "local" else ()
-    return _events(source, "times", start, end, label, clock, notes)
+    rows_of = zip(start.tolist(), end.tolist(), label, strict=True)
+    return "times", list(rows_of), clock, notes
 
 
-_MARKS: tuple[tuple[re.Pattern[str], Callable[[Source], Events]], ...] = (
+_MARKS: tuple[tuple[re.Pattern[str], Callable[[Source], _Read]], ...] = (
     (re.compile(r'"__REALTIME_TIMESTAMP"'), _journal),
     (
         re.compile(r'"(?:involvedObject|regarding)"\s*:|"kind"\s*:\s*"(?:EventList|Event)"'),
