@@ -218,8 +218,8 @@ def _jvm(source: Source) -> _Read:
             if at == at:  # it has a time
                 pauses.append((at - _number(line["took"]) * factor, at, what))
     if undated and not clocks:
-        line = text.count("\n", 0, min(undated)) + 1
-        raise source.corrupt(line, _UNTIMED, "the decoration time or uptime", _NO_TIME)
+        number = text.count("\n", 0, min(undated)) + 1
+        raise source.corrupt(number, _UNTIMED, "the decoration time or uptime", _NO_TIME)
     if len(clocks) > 1:
         seen = "some of its lines have a date and others an uptime only"
         raise source.corrupt(None, seen, "one clock", _NO_TIME)
@@ -258,7 +258,7 @@ def _jdk8_pauses(text: str, source: Source) -> tuple[list[_Row], Clock]:
     dates = [date for date, *_ in rows if date]
     if dates and len(dates) == len(rows):
         start = iso_nanoseconds([date.replace(",", ".") for date in dates]) / 1e9
-        timed = zip(start.tolist(), rows, strict=True)
+        timed: Iterable[tuple[float, Any]] = zip(start.tolist(), rows, strict=True)
         clock: Clock = "epoch" if _ZONE.search(dates[0]) else "local"
     else:
         timed, clock = ((_number(row[1]), row) for row in rows if row[1]), "relative"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
+from itertools import chain
 from typing import Any, Literal
 
 import numpy as np
@@ -19,7 +20,6 @@ from latencykit.errors import InvalidArgumentError
 from latencykit.io import build
 from latencykit.io.raw.cells import (
     ColumnName,
-    Kind,
     Sample,
     are_statistics,
     kind_of,
@@ -60,6 +60,7 @@ _LEVELS = build.word_set(
 )
 _SURE_LEVELS = _LEVELS - {"q", "p", "percent", "pct", "perc"}
 _OWN = (("low", "high", "count"), ("statistic", "value"))
+_TIMED = ("number", "span")
 _FEW = 4  # rows; as many running numbers are not counts
 
 
@@ -95,16 +96,10 @@ def looks_aggregated(columns: Iterable[str]) -> bool:
 def shape_of(sample: Sample, column: str | None, notes: list[str]) -> Shape | None:
     """Return the shape of a table whose rows are not requests, by column names and first rows."""
     parts = list(map(named, sample))
-    shape = _percentiles(sample, parts, column) or _counts(sample, parts, column, notes)
-    if shape is not None and _is_own(parts):
-        return replace(shape, own=True, notes=())  # latencykit's own table needs no explanation
-    return shape
-
-
-def _is_own(parts: Sequence[ColumnName]) -> bool:
-    """True for a table that latencykit wrote."""
     stems = {part.stem for part in parts}
-    return any({"series", *own} <= stems for own in _OWN)
+    own = any({"series", *names} <= stems for names in _OWN)  # latencykit wrote it
+    shape = _percentiles(sample, parts, column, own=own) or _counts(sample, parts, column, notes)
+    return shape and (replace(shape, own=True, notes=()) if own else shape)
 
 
 # ---------------------------------------------------------------- percentiles
@@ -119,29 +114,20 @@ def level_of(text: str) -> float | str | None:
     return value if 0 <= value <= 100 else None
 
 
-def _percentiles(sample: Sample, parts: Sequence[ColumnName], column: str | None) -> Shape | None:
-
-    @cache  # of many columns that may hold percentiles, each asks all others
-    def kind(name: str) -> Kind:
-        cells: Cells = sample[name]
-        return kind_of(cells)
-
+def _percentiles(
+    sample: Sample, parts: Sequence[ColumnName], column: str | None, *, own: bool
+) -> Shape | None:
+    timed = cache(lambda name: kind_of(sample[name]) in _TIMED)  # many columns ask all others
     for level in parts:
-        fits = _levels_in(
-            sample[level.column], level, own=level.stem == "statistic" and _is_own(parts)
-        )
+        fits = _levels_in(sample[level.column], level, own=level.stem == "statistic" and own)
         if fits is None:
             continue
         rest = [other for other in parts if other is not level]
         counts = [other for other in rest if _counting(other) is not None]
-        value = _value([other for other in rest if other not in counts], kind, column)
+        value = _value([other for other in rest if other not in counts], timed, column)
         if value is not None:
-            notes = [
-                (
-                    f"column {level.column!r} contains percentiles of column {value.column!r}; "
-                    "values between them are unknown"
-                )
-            ]
+            note = f"column {level.column!r} contains percentiles of column {value.column!r}; "
+            notes = [f"{note}values between them are unknown"]
             if fits == "fraction":
                 notes.append(f"column {level.column!r} contains fractions of 1: 0.99 is p99")
             return Shape(
@@ -156,70 +142,60 @@ def _levels_in(
 ) -> Literal["labels", "fraction", "percent"] | None:
     """How a column writes percentiles; None where it does not."""
     text = present(cells)
-    if not text:
-        return None
     labels = [level_of(cell) for cell in dict.fromkeys(text)]
-    if own or (None not in labels and any(isinstance(label, float) for label in labels)):
+    if text and own:
         return "labels"
-    if (
-        not (set(words_of(name.stem)) & _LEVELS and set(words_of(name.stem)) <= _LEVELS | _FILL)
-        or name.unit is not None
-    ):
+    if None not in labels and any(isinstance(label, float) for label in labels):
+        return "labels"
+    words = set(words_of(name.stem))
+    if not text or name.unit is not None or not words & _LEVELS or words - _LEVELS - _FILL:
         return None
     numbers = build.numbers_of(text)
+    steps, sure = np.diff(numbers), bool(words & _SURE_LEVELS)
     if not (np.isfinite(numbers).all() and (numbers >= 0).all() and (numbers <= 100).all()):
         return None
-    sure = bool(set(words_of(name.stem)) & _SURE_LEVELS)
-    steps = np.diff(numbers)
-    if not sure and not (numbers.size > 1 and ((steps > 0).all() or (steps < 0).all())):
+    if not sure and not (steps.size and ((steps > 0).all() or (steps < 0).all())):
         return None
-    return (
-        "fraction" if numbers.max() <= 1 and (numbers.size > 1 or numbers.max() < 1) else "percent"
-    )
+    top = numbers.max()
+    return "fraction" if top < 1 or (top == 1 and steps.size) else "percent"
 
 
 def _value(
-    rest: Sequence[ColumnName], kind: Callable[[str], str], column: str | None
+    rest: Sequence[ColumnName], timed: Callable[[str], bool], column: str | None
 ) -> ColumnName | None:
     """The column of values beside percentiles or counts."""
     if column is not None:
         return next((part for part in rest if part.column == column), None)
-    fitting = [
-        part
-        for part in latency_columns(part.column for part in rest)[0]
-        if kind(part.column) in ("number", "span")
-    ]
-    if fitting and (len(fitting) == 1 or not only_by_default(fitting[0])):
-        return fitting[0]
-    numbers = [
-        part
-        for part in rest
-        if not are_statistics([part.column]) and kind(part.column) in ("number", "span")
-    ]
-    return numbers[0] if not fitting and len(numbers) == 1 and numbers[0].unit is not None else None
+    named_so = latency_columns(part.column for part in rest)[0]
+    fitting = [part for part in named_so if timed(part.column)]
+    if fitting:
+        return fitting[0] if len(fitting) == 1 or not only_by_default(fitting[0]) else None
+    numbers = [p for p in rest if not are_statistics([p.column]) and timed(p.column)]
+    return numbers[0] if len(numbers) == 1 and numbers[0].unit is not None else None
 
 
 def percentile_data(
-    columns: Columns, labels: Sequence[str], texts: Sequence[str], shape: Shape, run: Run
+    columns: Columns, cells: Sequence[tuple[str, str]], shape: Shape, run: Run
 ) -> Data:
-    """Return reported percentiles, with the statistics and the count among them."""
+    """Return reported percentiles, with the statistics and the count among them.
+
+    `cells` are the label of each row and its value as written.
+    """
     points: dict[float, float] = {}
     stats: dict[str, float] = {}
     count: int | None = None
     beside: dict[float, float] = {}  # the cell of a column of counts beside each percentile
-    numbers = columns.get("count", np.zeros(len(labels))).tolist()
-    for label, text, value, number in zip(
-        labels, texts, columns["duration"].tolist(), numbers, strict=True
-    ):
+    numbers = columns.get("count", np.zeros(len(cells))).tolist()
+    values = columns["duration"].tolist()
+    for (label, text), value, number in zip(cells, values, numbers, strict=True):
         level = level_of(label)
         if level is None and shape.own:
             level = label
         elif level is None:
-            level = float(label) * (100.0 if shape.fraction else 1.0)
-            level = round(level, 9)
+            level = round(float(label) * (100.0 if shape.fraction else 1.0), 9)
         if level == "count":
             count = int(float(text))
-        elif (isinstance(level, float) and level in points) or level in stats:
+        elif level in points or level in stats:
             raise ValueError(f"{label!r} occurs more than once")
         elif isinstance(level, float):
             points[level], beside[level] = value, number
@@ -273,104 +249,70 @@ def _edge(name: ColumnName) -> Literal["upper", "lower", "bin"] | None:
 def _counts(
     sample: Sample, parts: Sequence[ColumnName], column: str | None, notes: list[str]
 ) -> Shape | None:
-    def has_numbers(cells: Cells) -> bool:
-        return kind_of(bounded(cells)) in ("number", "span")
-
     def are_counts(cells: Cells) -> bool:
         numbers = build.numbers_of(present(cells))
         whole = np.isfinite(numbers) & (numbers >= 0) & (numbers == np.rint(numbers))
         return bool(numbers.size and whole.all())
 
-    counting = [
-        part for part in parts if _counting(part) is not None and are_counts(sample[part.column])
-    ]
+    counting = [part for part in parts if _counting(part) and are_counts(sample[part.column])]
     if not counting:
         return None
     count = min(counting, key=lambda part: _counting(part) != "sure")
-    cumulative = bool(set(words_of(count.stem)) & _CUMULATIVE)
     rest = [part for part in parts if part is not count]
-    uppers, lowers, bins = (
-        [part for part in rest if _edge(part) == edge and has_numbers(sample[part.column])]
-        for edge in ("upper", "lower", "bin")
-    )
-    if uppers and lowers:
-        note = _counts_note(count, "buckets")
-        return Shape(
-            "counts", uppers[0], "both", lowers[0], count.column, cumulative, notes=(note,)
-        )
-    alone = [
-        part
-        for part in (*uppers, *lowers, *bins)
-        if _edge(part) == "bin" or set(words_of(part.stem)) & (_ALONE | _BIN)
-    ]
-    if alone and column in (None, alone[0].column) and not _timed(parts, alone[0]):
-        return _edged(sample, alone[0], count, cumulative=cumulative)
-    value = _value(rest, lambda name: kind_of(sample[name]), column)
+    shape = partial(
+        Shape, "counts", count=count.column,
+        cumulative=not _CUMULATIVE.isdisjoint(words_of(count.stem)),
+    )  # fmt: skip
+    note = f"a row is not a request: column {count.column!r} is taken as the number of requests "
+    edges: dict[str | None, list[ColumnName]] = {"upper": [], "lower": [], "bin": []}
+    for part in rest:
+        if (edge := _edge(part)) and kind_of(bounded(sample[part.column])) in _TIMED:
+            edges[edge].append(part)
+    note_on_buckets = f"{note}of each of the buckets"
+    if edges["upper"] and edges["lower"]:
+        upper, lower = edges["upper"][0], edges["lower"][0]
+        return shape(value=upper, edge="both", low=lower, notes=(note_on_buckets,))
+    for part in chain(*edges.values()):
+        if _edge(part) == "bin" or set(words_of(part.stem)) & (_ALONE | _BIN):
+            if column in (None, part.column) and not _of_rows(parts, part):
+                return _edged(sample, part, shape, note_on_buckets)
+            break
+    value = _value(rest, lambda name: kind_of(sample[name]) in _TIMED, column)
     if value is None or (only_by_default(value) and are_statistics(part.column for part in rest)):
         return None
-    if column is None and _may_be_a_clock(sample[value.column], value):
-        raise InvalidArgumentError(
-            f"column {value.column!r} may be a latency or the time at which {count.column!r} was "
-            "counted; "
-            "name it with --column (column=) if it is a latency"
-        )
-    why = _against(sample, parts, value, count)
-    if why is None:
-        note = _counts_note(count, "values")
-        return Shape("counts", value, count=count.column, cumulative=cumulative, notes=(note,))
-    if why:
-        notes.append(
-            f"column {count.column!r} is not taken as counts ({why}): each row is one request"
-        )
+    if column is None and value.stem == "time" and value.unit in (None, "s"):
+        steps = np.diff(_floats(sample[value.column]))  # equal ones: counts may be per second
+        if steps.size > 1 and (steps > 0).all() and np.ptp(steps) <= 1e-6 * steps.max():
+            raise InvalidArgumentError(
+                f"column {value.column!r} may be a latency or the time at which {count.column!r} "
+                "was counted; name it with --column (column=) if it is a latency"
+            )
+    if (why := _against(sample, parts, value, count)) is None:
+        return shape(value=value, notes=(f"{note}of each of the values",))
+    why = f"column {count.column!r} is not taken as counts ({why}): each row is one request"
+    notes.append(why)
     return None
 
 
-def _may_be_a_clock(cells: Cells, name: ColumnName) -> bool:
-    """True if a column such as ``time_s`` advances in equal steps: counts may be per second."""
-    steps = (
-        np.diff(_floats(cells)) if name.stem == "time" and name.unit in (None, "s") else np.zeros(0)
-    )
-    return (
-        steps.size > 1
-        and bool((steps > 0).all())
-        and float(np.ptp(steps)) <= 1e-6 * float(steps.max())
-    )
-
-
-def _counts_note(count: ColumnName, of: str) -> str:
-    return (
-        f"a row is not a request: column {count.column!r} is taken as the number of requests "
-        f"of each of the {of}"
-    )
-
-
-def _timed(parts: Sequence[ColumnName], value: ColumnName) -> bool:
+def _of_rows(parts: Sequence[ColumnName], value: ColumnName) -> bool:
     """True if the table has send times or connections: rows then are requests or intervals."""
     roles = roles_of((part.column for part in parts), value.column)
-    return bool({"start", "end", "intended", "connection"} & set(roles))
+    return not roles.keys().isdisjoint(("start", "end", "intended", "connection"))
 
 
 def _against(
     sample: Sample, parts: Sequence[ColumnName], value: ColumnName, count: ColumnName
 ) -> str | None:
-    """Why a column named as counts has none; None where it has, ``""`` where no note is needed."""
-    if _timed(parts, value):
+    """Why a column named as counts has none; None where it has."""
+    if _of_rows(parts, value):
         return "the table has times or connections of single rows"
     numbers = _floats(sample[count.column])
     if numbers.size >= _FEW and numbers[0] in (0, 1) and (np.diff(numbers) == 1).all():
         return "it numbers the rows"
     if "weight" in count.stem or "freq" in count.stem or "occurrence" in count.stem:
         return None
-    groups = [
-        part.column
-        for part in roles_of((part.column for part in parts), value.column).values()
-        if part is not value
-    ]
-    groups += [
-        part.column
-        for part in parts
-        if candidate(part.column) is not None and part not in (value, count)
-    ]
+    groups = [part.column for part in roles_of(sample, value.column).values()]
+    groups += [name for name in sample if candidate(name) and name != value.column]
     keys = [coded(sample[name])[0] for name in dict.fromkeys(groups) if name != count.column]
     rows = np.stack([coded(sample[value.column])[0], *keys], axis=1)
     if len(np.unique(rows, axis=0)) < len(rows):
@@ -388,38 +330,31 @@ def _floats(cells: Cells) -> NDArray[np.float64]:
     return np.append(build.numbers_of(names), np.nan)[codes]
 
 
-def _edged(sample: Sample, bound: ColumnName, count: ColumnName, *, cumulative: bool) -> Shape:
+def _edged(sample: Sample, bound: ColumnName, shape: partial[Shape], note: str) -> Shape:
     """Buckets of which one edge is stated."""
-    edge, notes = _edge(bound), [_counts_note(count, "buckets")]
+    edge, notes, ends = _edge(bound), [note], _floats(sample[bound.column])
     above = matching(sample[bound.column], _is_open)
-    numbers = _floats(sample[count.column])
+    counts, cumulative = _floats(sample[shape.keywords["count"]]), shape.keywords["cumulative"]
     if edge == "bin":
-        edges = _floats(sample[bound.column])
-        lower = (
-            not above.any()
-            and edges.size > 0
-            and edges[np.argmin(edges)] == 0
-            and numbers[np.argmin(edges)] > 0
-        )
-        edge = "lower" if lower else "upper"
+        least = np.argmin(ends) if ends.size and not above.any() else None
+        edge = "upper" if least is None or ends[least] != 0 or counts[least] <= 0 else "lower"
         notes.append(f"column {bound.column!r} is taken as the {edge} end of each bucket")
-    if "le" in words_of(bound.stem) and not cumulative and numbers.size > 1:
-        order = np.argsort(np.where(above, np.inf, _floats(sample[bound.column])), kind="stable")
-        cumulative = bool((np.diff(numbers[order]) >= 0).all())
+    if "le" in words_of(bound.stem) and not cumulative and counts.size > 1:
+        order = np.argsort(np.where(above, np.inf, ends), kind="stable")
+        cumulative = bool((np.diff(counts[order]) >= 0).all())
         notes.append(
             "counts never fall from one edge to the next: they count all requests up to an edge, "
             "as Prometheus counts them"
             if cumulative
             else "counts are the requests of one bucket each"
         )
-    side: Literal["lower", "upper"] = "lower" if edge == "lower" else "upper"
-    return Shape("counts", bound, side, None, count.column, cumulative, notes=tuple(notes))
+    return shape(value=bound, edge=edge, cumulative=cumulative, notes=tuple(notes))
 
 
-def counted_data(
-    columns: Columns, shape: Shape, run: Run, fail: Callable[[str], Exception]
-) -> Histogram:
-    """Return the histogram of rows of counts."""
+def counted_data(columns: Columns, shape: Shape, run: Run) -> Data:
+    """Return the histogram of rows of counts; ValueError where they contradict each other."""
+    if not columns["count"].any():
+        raise ValueError("no request was counted")
     value = columns["duration"].astype(np.float64)
     low = columns.get("low", value).astype(np.float64)
     order = np.lexsort((low, value))
@@ -427,9 +362,9 @@ def counted_data(
     if shape.cumulative:
         count = np.diff(count, prepend=0)
         if (count < 0).any():
-            raise fail("the cumulative counts fall towards higher values")
+            raise ValueError("the cumulative counts fall towards higher values")
     if shape.edge == "value":
-        return build.data_from_values(value, run, count)  # type: ignore[return-value]
+        return build.data_from_values(value, run, count)
     edges, count = build.added_up(np.stack([value, low], 1), count)
     high, low = edges[:, 0], edges[:, 1]
     if shape.edge == "upper":
@@ -437,7 +372,7 @@ def counted_data(
     elif shape.edge == "lower":
         low, high = high, np.append(high[1:], np.inf)
     if (low > high).any():
-        raise fail("a bucket's lower edge lies above its upper one")
+        raise ValueError("a bucket's lower edge lies above its upper one")
     above = ~np.isfinite(high)
     beyond, bound = int(count[above].sum()), float(low[above].min()) if above.any() else np.inf
     return Histogram.from_buckets(

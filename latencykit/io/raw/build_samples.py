@@ -6,7 +6,7 @@ import operator
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import chain
 from typing import Any, get_args
 
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from latencykit._text import format_items, printable
-from latencykit._typing import Ints
+from latencykit._typing import AnyArray
 from latencykit.core.blocks import narrowed
 from latencykit.core.columns import Cells, Words, coded, matching, select
 from latencykit.core.columns import Columns as FurtherColumns
@@ -42,26 +42,15 @@ _FACTS = ("failed", "timeouts", "dropped", "unfinished")
 _FURTHER = "\0further"  # a name that no role has
 
 
-@dataclass
-class _Words:
+class _Words(dict[str, int]):
     """Numbers for words, the same in every chunk."""
-
-    names: list[str] = field(default_factory=list)
-    known: dict[str, int] = field(default_factory=dict)
 
     def codes(self, cells: Cells) -> NDArray[np.int64]:
         codes, distinct = coded(cells)
-        table = [self._code(word.strip()) for word in distinct] + (
-            [self._code("")] if (codes < 0).any() else []
-        )
+        words = [*map(str.strip, distinct), *[""] * bool((codes < 0).any())]
+        names = ("" if word in EMPTY else _GUARD.sub(r"\1", word) for word in words)
+        table = [self.setdefault(name, len(self)) for name in names]
         return np.asarray(np.array(table or [0], np.int64)[codes])
-
-    def _code(self, word: str) -> int:
-        name = "" if word in EMPTY else _GUARD.sub(r"\1", word)
-        if name not in self.known:
-            self.known[name] = len(self.names)
-            self.names.append(name)
-        return self.known[name]
 
 
 class _Rows:
@@ -144,12 +133,29 @@ class _Rows:
             role: times_of(frame[column.column], column.kind, column.unit, stamps=True)
             for role, column in plan.moments.items()
         }
-        if plan.ended is None:
-            times = {"duration": self._durations(frame)}
-        else:
+        if plan.ended is not None:
             ended = times_of(frame[plan.duration], plan.ended.kind, plan.ended.unit, stamps=True)
             lasted = np.where(ended.missing, 0, ended.ns - moments["start"].ns)
             times = {"duration": ended._replace(ns=lasted)}
+        elif plan.unit_column is not None:  # each in the unit of its row
+            codes, distinct = coded(frame[plan.unit_column])
+            units = [NANOSECONDS.get(unit_in(word) or "", np.nan) for word in distinct]
+            factors = np.array([*units, np.nan])[codes]
+            bare = times_of(frame[plan.duration], plan.kind, "none")
+            corrupt = bare.corrupt | (np.isnan(factors) & ~bare.missing)
+            ns = np.round(bare.ns * np.nan_to_num(factors), 3)
+            times = {"duration": Times(ns, bare.missing, corrupt)}
+        else:
+            times = {"duration": times_of(frame[plan.duration], plan.kind, plan.unit)}
+        if plan.shape is not None and plan.shape.edge in ("upper", "both"):  # inf: an open bucket
+            ends = times_of(bounded(frame[plan.duration]), plan.kind, plan.unit)
+            ns = np.where(ends.missing, np.inf, ends.ns)
+            times = {"duration": Times(ns, np.zeros(len(frame), np.bool_), ends.corrupt)}
+        elif plan.shape is not None and plan.shape.level is not None:
+            timed = ~matching(frame[plan.shape.level], lambda text: level_of(text) == "count")
+            given = times["duration"]
+            missing, corrupt = given.missing & timed, given.corrupt & timed
+            times = {"duration": given._replace(missing=missing, corrupt=corrupt)}
         if plan.shape is not None and plan.shape.low is not None:
             times["low"] = times_of(frame[plan.shape.low.column], plan.kind, plan.unit)
         if plan.shape is not None and plan.shape.count is not None:
@@ -170,28 +176,6 @@ class _Rows:
                 )  # fmt: skip
             reported |= column.corrupt
         return times
-
-    def _durations(self, frame: Table) -> Times:
-        """Latencies, each in the unit of its row where a column has it; inf for open buckets."""
-        plan = self.plan
-        cells = frame[plan.duration]
-        if plan.unit_column is not None:
-            codes, distinct = coded(frame[plan.unit_column])
-            factors = np.array(
-                [NANOSECONDS.get(unit_in(word) or "", np.nan) for word in distinct] + [np.nan]
-            )[codes]
-            bare = times_of(cells, plan.kind, "none")
-            ns = np.round(bare.ns * np.nan_to_num(factors), 3)
-            return Times(ns, bare.missing, bare.corrupt | (np.isnan(factors) & ~bare.missing))
-        if plan.shape is not None and plan.shape.edge in ("upper", "both"):
-            durations = times_of(bounded(cells), plan.kind, plan.unit)
-            ends = np.where(durations.missing, np.inf, durations.ns)
-            return Times(ends, np.zeros(len(frame), np.bool_), durations.corrupt)
-        durations = times_of(cells, plan.kind, plan.unit)
-        if plan.shape is not None and plan.shape.level is not None:
-            times = ~matching(frame[plan.shape.level], lambda text: level_of(text) == "count")
-            durations = Times(durations.ns, durations.missing & times, durations.corrupt & times)
-        return durations
 
     def notes(self) -> list[str]:
         """Return one sentence per kind of row that was left out."""
@@ -266,19 +250,20 @@ def gathered(
         columns = FurtherColumns(further)
         return {"": data.with_columns(columns) if isinstance(data, Samples) else data}
     series_data: dict[str, Data] = {}
+    names = list(rows.series)
     for code in np.unique(series).tolist():
-        own = series == code
-        own_run = run.replace(**rows.provenance(rows.series.names[code]))
-        data = _data({name: column[own] for name, column in table.items()}, own_run, rows)
+        own, name = series == code, names[code]
+        own_run = run.replace(**rows.provenance(name))
+        data = _data({role: column[own] for role, column in table.items()}, own_run, rows)
         if isinstance(data, Samples):
             data = data.with_columns(FurtherColumns(further).select(own))
-        series_data[rows.series.names[code]] = data
+        series_data[name] = data
     return series_data
 
 
 def _run(plan: ColumnPlan, rows: _Rows) -> Run:
     """Facts of the measurement; requests without a latency are in it if there is one operation."""
-    single = len(rows.tags.names) < 2 and len(rows.series.names) < 2
+    single = len(rows.tags) < 2 and len(rows.series) < 2
     lost = {_FACTS[code - 1]: number for code, number in rows.lost.items() if single}
     return Run(
         unit=plan.unit, unit_from=plan.unit_from, failures_known=plan.failures_known
@@ -294,33 +279,26 @@ def _aggregated(frames: Iterable[Table], rows: _Rows, notes: list[str]) -> dict[
         raise rows.no_latencies()
     table = {name: np.concatenate([part[name] for part in kept]) for name in kept[0]}
     run = _run(plan, rows).with_notes(*plan.notes, *notes, *rows.notes())
+    named, names = _labels(rows), list(rows.series)
+    levels, texts = list(rows.levels), list(rows.texts)
     series_data: dict[str, Data] = {}
     for place, columns in _grouped(table):
-        label = _label(place, rows)
-
-        def fail(seen: str, label: str = label) -> Exception:
-            seen = f"{label}: {seen}" if label else seen
-            return rows.source.corrupt(None, seen, "", "look at the rows of the table")
-
-        own = run.replace(
-            **rows.provenance(rows.series.names[place[0]] if rows.series.names else "")
-        )
+        label = named(place)[1]
+        own = run.replace(**rows.provenance(names[place[0]] if names else ""))
         outcome = columns.pop("outcome", None)
-        if shape.kind == "percentiles":
-            try:
-                levels = [rows.levels.names[code] for code in columns["level"].tolist()]
-                texts = [rows.texts.names[code] for code in columns["text"].tolist()]
-                series_data[label] = percentile_data(columns, levels, texts, shape, own)
-            except ValueError as error:
-                raise fail(str(error)) from None
-            continue
-        if outcome is not None:
-            lost = np.bincount(outcome, np.rint(columns["count"]), len(OUTCOMES)).astype(np.int64)
-            own = _with_outcomes(own, lost, operator.add)
-            columns = {name: column[outcome == 0] for name, column in columns.items()}
-        if not columns["count"].any():
-            raise fail("no request was counted")
-        series_data[label] = counted_data(columns, shape, own, fail)
+        try:
+            if shape.kind == "percentiles":
+                pairs = zip(columns["level"].tolist(), columns["text"].tolist(), strict=True)
+                cells = [(levels[level], texts[text]) for level, text in pairs]
+                series_data[label] = percentile_data(columns, cells, shape, own)
+                continue
+            if outcome is not None:
+                own = _failed(own, outcome, np.rint(columns["count"]), more=True)
+                columns = {name: column[outcome == 0] for name, column in columns.items()}
+            series_data[label] = counted_data(columns, shape, own)
+        except ValueError as error:
+            seen = f"{label}: {error}" if label else str(error)
+            raise rows.source.corrupt(None, seen, "", "look at the rows of the table") from None
     return series_data
 
 
@@ -328,22 +306,21 @@ def _data(columns: Columns, run: Run, rows: _Rows) -> Data:
     """Samples; or an exact histogram where rounding to nanoseconds would lose too much."""
     duration, unit = columns["duration"], rows.plan.unit
     outcome = columns.get("outcome")
-    counts = None if outcome is None else np.bincount(outcome, minlength=len(OUTCOMES))
-    if counts is not None and any(getattr(run, name) for name in _FACTS):
-        run = _with_outcomes(run, counts, operator.add)
+    if any(getattr(run, name) for name in _FACTS):
+        run = _failed(run, outcome, more=True)
     if duration.dtype.kind == "f" and (duration != np.rint(duration)).any():
         good = duration if outcome is None else duration[outcome == 0]
         if unit == "none":
-            return Histogram.of(good, unit="none", run=_with_outcomes(run, counts, max))
+            return Histogram.of(good, unit="none", run=_failed(run, outcome))
         if "start" not in columns and good.size and good.size <= _MOST_EDGES and good.min() < FINE:
-            return data_from_values(good, _with_outcomes(run, counts, max))
+            return data_from_values(good, _failed(run, outcome))
     arrays: dict[str, Any] = dict(columns)
     if "tag" in arrays:
-        arrays["tag"] = Words(arrays["tag"], np.array(rows.tags.names, object))
-        if len(rows.tags.names) > _MOST_TAGS:
+        arrays["tag"] = Words(arrays["tag"], np.array([*rows.tags], object))
+        if len(rows.tags) > _MOST_TAGS:
             del arrays["tag"]
             run = run.with_notes(
-                f"column {rows.plan.tag!r} has {len(rows.tags.names):,} different values: too "
+                f"column {rows.plan.tag!r} has {len(rows.tags):,} different values: too "
                 "many for operations"
             )
     starts, epoch = arrays.get("start"), None
@@ -352,12 +329,17 @@ def _data(columns: Columns, run: Run, rows: _Rows) -> Data:
     return Samples(**arrays, unit=base_unit(unit), run=run.replace(start=epoch))
 
 
-def _with_outcomes(run: Run, counts: Ints | None, join: Callable[[int, int], int]) -> Run:
-    """The run with its numbers of failures joined with the counts of each outcome."""
-    if counts is None:
+def _failed(
+    run: Run, outcome: AnyArray | None, weights: AnyArray | None = None, *, more: bool = False
+) -> Run:
+    """The run with its numbers of failures: those of the outcomes, or its own; `more`: both."""
+    if outcome is None:
         return run
-    pairs = zip(_FACTS, counts.tolist()[1:], strict=True)
-    return run.replace(**{name: join(getattr(run, name), count) for name, count in pairs})
+    join = operator.add if more else max
+    counts = np.bincount(outcome, weights, len(OUTCOMES)).astype(np.int64).tolist()
+    return run.replace(
+        **{name: join(getattr(run, name), n) for name, n in zip(_FACTS, counts[1:], strict=True)}
+    )
 
 
 def _counted(parts: Iterator[Columns], rows: _Rows, notes: list[str]) -> dict[str, Data]:
@@ -365,15 +347,23 @@ def _counted(parts: Iterator[Columns], rows: _Rows, notes: list[str]) -> dict[st
     totals: dict[tuple[int, int], Histogram] = {}
     begin = first = np.iinfo(np.int64).max
     last = 0
+    unit, measure = rows.plan.unit, rows.options.measure
     for part in parts:
         if "start" in part and part["start"].size:
             begin = min(begin, int(part["start"].min()))
             first = min(first, begin, int(part.get("intended", part["start"]).min()))
             last = max(last, int((part["start"] + part["duration"].astype(np.int64)).max()))
-        if len(rows.tags.names) > _MOST_TAGS:
+        if len(rows.tags) > _MOST_TAGS:
             part.pop("tag", None)
         for place, group in _grouped(part):
-            counts = _histogram(group, rows)
+            outcome, good = group.get("outcome"), group["duration"]
+            if unit == "none" and "intended" not in group:
+                good = (good if outcome is None else good[outcome == 0]).astype(np.float64)
+                counts = Histogram.of(good, unit="none", run=_failed(Run(unit="none"), outcome))
+            else:
+                samples = Samples(**group, unit=base_unit(unit), run=Run(unit=unit))
+                counts = (samples if measure is None else samples.measured(measure)).histogram()
+                counts = replace(counts, run=counts.run.replace(duration=None))
             totals[place] = merge_histograms([totals[place], counts]) if place in totals else counts
     known: dict[str, Any] = {
         "start": begin / 1e9 if 10**17 <= begin < last else None,
@@ -387,10 +377,11 @@ def _counted(parts: Iterator[Columns], rows: _Rows, notes: list[str]) -> dict[st
     known |= {name: getattr(run, name) for name in ("unit", "unit_from", "failures_known")}
     known["notes"] = (*rows.plan.notes, *notes, *rows.notes(), folded)
     series: dict[str, Data] = {}
+    named = _labels(rows)
     for place, total in totals.items():
-        tag = _tag(place, rows)
+        tag, label = named(place)
         facts = {name: getattr(total.run, name) + getattr(run, name) for name in _FACTS}
-        series[_label(place, rows)] = total.with_run(tags=(tag,) if tag else (), **facts, **known)
+        series[label] = total.with_run(tags=(tag,) if tag else (), **facts, **known)
     return series
 
 
@@ -410,26 +401,13 @@ def _grouped(columns: Columns) -> Iterator[tuple[tuple[int, int], Columns]]:
         yield divmod(int(key[begin]), kinds), group
 
 
-def _histogram(columns: Columns, rows: _Rows) -> Histogram:
-    """One chunk's counts."""
-    unit, measure = rows.plan.unit, rows.options.measure
-    if unit == "none" and "intended" not in columns:
-        outcome, good, run = columns.get("outcome"), columns["duration"], Run(unit="none")
-        if outcome is not None:
-            run = _with_outcomes(run, np.bincount(outcome, minlength=len(OUTCOMES)), max)
-            good = good[outcome == 0]
-        return Histogram.of(good.astype(np.float64), unit="none", run=run)
-    samples = Samples(**columns, unit=base_unit(unit), run=Run(unit=unit))
-    counted = (samples if measure is None else samples.measured(measure)).histogram()
-    return replace(counted, run=counted.run.replace(duration=None))
+def _labels(rows: _Rows) -> Callable[[tuple[int, int]], tuple[str, str]]:
+    """Return what gives the tag of a group, and its name, by the codes of its series and tag."""
+    every, tags = list(rows.series), list(rows.tags) if len(rows.tags) <= _MOST_TAGS else []
 
+    def named(place: tuple[int, int]) -> tuple[str, str]:
+        series = every[place[0]] if every else ""
+        tag = tags[place[1]] if tags else ""
+        return tag, f"{series}:{tag}" if series and tag and series != tag else series or tag
 
-def _tag(place: tuple[int, int], rows: _Rows) -> str:
-    names = rows.tags.names
-    return names[place[1]] if names and len(names) <= _MOST_TAGS else ""
-
-
-def _label(place: tuple[int, int], rows: _Rows) -> str:
-    series = rows.series.names[place[0]] if rows.series.names else ""
-    tag = _tag(place, rows)
-    return f"{series}:{tag}" if series and tag and series != tag else series or tag
+    return named

@@ -36,32 +36,22 @@ _GROUPS = re.compile(rf",|\d{_GROUP}\d")
 _LONGEST = 60
 
 
-def _readings(cell: str) -> tuple[bool, bool]:
-    """Whether a text is a number with a decimal point, and one with a decimal comma."""
-    bare = cell.strip()
-    if len(bare) > _LONGEST or not any(digit.isdigit() for digit in bare):
-        return False, False
-    return _ENGLISH.fullmatch(bare) is not None, _GERMAN.fullmatch(bare) is not None
-
-
 def style_of(cells: Iterable[str]) -> Style | None:
     """Return how the numbers of a column are written; None where most cells are not numbers."""
-    texts = [cell for cell in cells if cell.strip()]
-    readings = list(map(_readings, texts))
-    if readings.count((False, False)) * 2 >= len(readings):
+    texts = [cell.strip() for cell in cells if cell.strip()]
+    short = [text for text in texts if len(text) <= _LONGEST and re.search(r"\d", text)]
+    point, comma = (set(filter(like.fullmatch, short)) for like in (_ENGLISH, _GERMAN))
+    if 2 * sum(text in point or text in comma for text in short) <= len(texts):
         return None
-    either = [text for text, both in zip(texts, readings, strict=True) if all(both)]
-    comma, point = (False, True) in readings, (True, False) in readings
+    either, grouped = point & comma, any(map(_GROUPS.search, point))
     unclear = any("," in text for text in either)
-    if (comma and point) or (unclear and not (comma or point) and any("." in t for t in either)):
-        return "mixed"
-    if comma:
-        return "comma"
-    numbers = [text for text, (english, _) in zip(texts, readings, strict=True) if english]
-    grouped = any(map(_GROUPS.search, numbers))
-    if point:
+    if comma != either:
+        return "comma" if point == either else "mixed"
+    if point != either:
         return "grouped" if grouped else "point"
-    return "unclear" if unclear else "grouped" if grouped else "plain"
+    if unclear:
+        return "mixed" if any("." in text for text in either) else "unclear"
+    return "grouped" if grouped else "plain"
 
 
 def styles_of(columns: Mapping[str, Iterable[str]]) -> tuple[dict[str, Style], list[str]]:
@@ -77,19 +67,15 @@ def styles_of(columns: Mapping[str, Iterable[str]]) -> tuple[dict[str, Style], l
         return {}, []
     styles = {name: style for name, cells in kept.items() if (style := style_of(cells)) is not None}
     clear = {
-        "comma" if style == "comma" else "point"
-        for style in styles.values()
-        if style in ("comma", "point", "grouped")
+        style == "comma" for style in styles.values() if style in ("comma", "point", "grouped")
     }
-    decided: list[str] = []
-    for name, style in styles.items():
-        if style == "unclear" and len(clear) == 1:
-            styles[name] = "comma" if clear == {"comma"} else "grouped"
-            decided.append(name)
-        elif style == "plain" and clear == {"comma"} and any("." in cell for cell in kept[name]):
-            styles[name] = "comma"
-            decided.append(name)
-    return styles, decided
+    decided = [
+        name
+        for name, style in styles.items()
+        if (style == "unclear" and len(clear) == 1)
+        or (style == "plain" and clear == {True} and any("." in cell for cell in kept[name]))
+    ]
+    return styles | dict.fromkeys(decided, "comma" if clear == {True} else "grouped"), decided
 
 
 def with_point(cell: str, style: Style) -> str:
@@ -103,11 +89,10 @@ def with_point(cell: str, style: Style) -> str:
         return bare
     if style in ("unclear", "mixed"):
         return re.sub(r"[^-+\d]", "", bare)
-    if style == "comma":
-        return (
-            re.sub(rf"{_GROUP}|\.", "", bare).replace(",", ".") if _GERMAN.fullmatch(bare) else "?"
-        )
-    return re.sub(rf"{_GROUP}|,", "", bare) if _ENGLISH.fullmatch(bare) else "?"
+    like, mark, point = (_GERMAN, r"\.", ",") if style == "comma" else (_ENGLISH, ",", ".")
+    return (
+        re.sub(rf"{_GROUP}|{mark}", "", bare).replace(point, ".") if like.fullmatch(bare) else "?"
+    )
 
 
 def decimal_style(cells: Iterable[str]) -> Style:
@@ -369,22 +354,19 @@ def _numbers(cells: Cells, unit: str) -> Times:
         codes, names = coded(cells)
         missing = matching(cells, lambda name: name.strip() in EMPTY) | (codes < 0)
         reals = np.append(numbers_of(names), np.nan)[codes]
-    elif cells.dtype.kind in "iu":
-        if not cells.size or max(-float(cells.min()), float(cells.max())) * factor <= _LARGEST:
-            ns = cells.astype(np.int64, copy=False)
-            return Times(ns if factor == 1 else ns * np.int64(factor), nothing, nothing)
-        large = np.abs(cells.astype(np.float64)) * factor > _LARGEST
-        return Times(np.where(large, 0, cells).astype(np.int64) * np.int64(factor), nothing, large)
+    elif cells.dtype.kind in "iu" and (
+        not cells.size or max(-float(cells.min()), float(cells.max())) * factor <= _LARGEST
+    ):
+        ns = cells.astype(np.int64, copy=False)
+        return Times(ns if factor == 1 else ns * np.int64(factor), nothing, nothing)
     else:
         reals = cells.astype(np.float64, copy=False)
         missing = np.isnan(reals)
     if reals.size and not missing.any() and max(-reals.min(), reals.max()) <= _LARGEST / factor:
-        return Times(np.round(reals * factor, 3) if unit != "none" else reals, nothing, nothing)
-    size = np.abs(
-        np.where(missing, 0.0, np.nan_to_num(reals, nan=np.inf, posinf=np.inf, neginf=-np.inf))
-    )
-    corrupt = ~missing & ~(size <= _LARGEST / factor)
-    kept = np.where(missing | corrupt, 0.0, reals)
+        kept, corrupt = reals, nothing
+    else:
+        corrupt = ~missing & ~(np.abs(reals) <= _LARGEST / factor)  # not a number is not below it
+        kept = np.where(missing | corrupt, 0.0, reals)
     return Times(np.round(kept * factor, 3) if unit != "none" else kept, missing, corrupt)
 
 

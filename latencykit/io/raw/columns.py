@@ -193,8 +193,16 @@ def plan_of(
     taken |= {*provenance}
     rest = [column for column in columns if column not in taken]
     outcomes, known = _understood(sample, rest, notes)
-    connection = roles.get("connection")
+    connection, tag = roles.get("connection"), roles.get("tag")
     moments = _moments(sample, roles, unit if kind == "number" else "ns", notes)
+    if tag is not None:  # unless nearly every row has another
+        kinds = len(coded(sample[tag.column])[1])
+        if kinds > _MOST_TAGS and kinds > sample[tag.column].shape[0] / 4:
+            notes.append(
+                f"column {tag.column!r} has too many different values for operations; it is left "
+                "out"
+            )
+            tag = None
     further: tuple[str, ...] = ()
     if options.columns and shape is None:
         used = {chosen.column, unit_column, *(part.column for part in moments.values()), *_OWN}
@@ -206,7 +214,7 @@ def plan_of(
         outcomes=outcomes, failures_known=known,
         connection=connection.column if connection else None,
         connection_kind=kind_of(sample[connection.column]) if connection else "word",
-        tag=_tag(sample, roles.get("tag"), notes),
+        tag=tag.column if tag else None,
         series=roles["series"].column if "series" in roles else None,
         notes=tuple(notes), unit_column=unit_column, shape=shape,
         ended=TimestampColumn(chosen.column, kind, unit) if bounds else None,
@@ -357,21 +365,21 @@ def _unit(
             raise InvalidArgumentError(f"{source.shown}: {states}; leave --unit (unit=) out")
         return "ns", "file"
     if options.unit is not None:
-        if chosen.unit is not None and chosen.unit != options.unit:
+        if chosen.unit not in (None, options.unit):
             notes.append(
                 f"column {chosen.column!r} names {chosen.unit}; its values are taken as "
                 f"{options.unit}, as asked"
             )
         return options.unit, "option"
-    if chosen.unit is None and chosen.column.isdigit():
+    if chosen.unit is not None:
+        return chosen.unit, "assumed" if chosen.assumed else "file"
+    if chosen.column.isdigit():
         return "none", "assumed"
-    if chosen.unit is None:
-        what = f"column {printable(chosen.column, 40)!r} states"
-        raise InvalidArgumentError(
-            f"{source.shown}: {what} no unit; give it with --unit ns, us, ms or s (unit=), or "
-            "none for bare numbers"
-        )
-    return chosen.unit, "assumed" if chosen.assumed else "file"
+    what = f"column {printable(chosen.column, 40)!r} states"
+    raise InvalidArgumentError(
+        f"{source.shown}: {what} no unit; give it with --unit ns, us, ms or s (unit=), or none for "
+        "bare numbers"
+    )
 
 
 def _moments(
@@ -389,7 +397,15 @@ def _moments(
             continue
         stated = part.unit or "ns"
         if kind == "number":
-            stated = _stamp_unit(sample[part.column], part, unit, notes)
+            # Points in time fit 64 bits of nanoseconds; a column `time_ms` may hold microseconds.
+            values = _values(sample[part.column])
+            middle = float(np.median(np.abs(values))) if values.size else 0.0
+            if part.unit is None or middle * NANOSECONDS[part.unit] >= _LATEST:
+                stated = _epoch_unit(values) or ""
+            if not stated:
+                integers = bool((values == np.rint(values)).all())
+                stated = unit if integers and unit in NANOSECONDS else "s"
+                notes.append(f"column {part.column!r} states no unit; it is taken as {stated}")
         moments[role] = TimestampColumn(part.column, kind, stated)
         if role == "start" and part.stem in _MEANT_AS_START:
             notes.append(f"column {part.column!r} is taken as the start of each request")
@@ -402,22 +418,6 @@ def _epoch_unit(values: Floats) -> str | None:
     """Unit of points in time since 1970 by their size; None if they count from elsewhere."""
     middle = float(np.median(np.abs(values))) if values.size else 0.0
     return next((name for name, least in _EPOCHS if middle >= least), None)
-
-
-def _stamp_unit(cells: Cells, stamp: ColumnName, unit: str, notes: list[str]) -> str:
-    """Unit of stamps: the name's, else by their size for those since the epoch, else assumed."""
-    values = _values(cells)
-    middle = float(np.median(np.abs(values))) if values.size else 0.0
-    # Points in time fit 64 bits of nanoseconds; a column `time_ms` may hold microseconds.
-    if stamp.unit is not None and middle * NANOSECONDS[stamp.unit] < _LATEST:
-        return stamp.unit
-    epoch = _epoch_unit(values)
-    if epoch is not None:
-        return epoch
-    integers = bool((values == np.rint(values)).all())
-    assumed = unit if integers and unit in NANOSECONDS else "s"
-    notes.append(f"column {stamp.column!r} states no unit; it is taken as {assumed}")
-    return assumed
 
 
 def _understood(
@@ -451,17 +451,3 @@ def _understood(
         unknown = "" if readings else ": how many requests failed is unknown"
         notes.append(f"column {column!r} is not taken as the outcome of a request{unknown}")
     return tuple(readings), not strange and (bool(readings) or not others)
-
-
-def _tag(sample: Sample, name: ColumnName | None, notes: list[str]) -> str | None:
-    """The column of operations, unless nearly every row has another."""
-    if name is None:
-        return None
-    cells = sample[name.column]
-    kinds = len(coded(cells)[1])
-    if kinds > _MOST_TAGS and kinds > cells.shape[0] / 4:
-        notes.append(
-            f"column {name.column!r} has too many different values for operations; it is left out"
-        )
-        return None
-    return name.column
