@@ -22,11 +22,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import permutations
 from typing import Any
 
 import numpy as np
 
-from latencykit._records import record
 from latencykit._typing import Floats, JSONObject
 from latencykit.core.run import UnitFrom
 from latencykit.io import build, json_text
@@ -55,65 +55,71 @@ _UPSTREAM = re.compile(r"upstream|backend|connect|header|u[rch]t$", re.IGNORECAS
 _SLOWEST_FAST = 100.0  # us; hardly any web server answers half of its requests faster
 
 
-@record()
-class _TimeField:
-    """Position, unit and notation of the time among the fields behind the status."""
-
-    unit: str
-    unit_from: UnitFrom
-    seconds: bool  # as nginx writes it, with three decimals
-    label: str | None = None
-    left: int | None = None  # fields between the status and it
-    right: int | None = None  # fields behind it
-    part: int = 0  # which of the numbers of a field such as 0/250000
-    notes: tuple[str, ...] = ()
-
-    def pattern(self, name: str) -> str:
-        """Return the pattern of what follows the status, with the time as the group `name`."""
-        value = rf"(?P<{name}>\d+(?:\.\d+)?)"
-        if self.label is not None:
-            return rf'(?:.*[^\w.$%-])?{re.escape(self.label)} ?[=:] ?"?{value}'
-        number = r"(?:\d+/)" * self.part + value + r"(?:/\d+)*[a-zµμ]{0,4}"
-        if self.left is not None:
-            return rf'(?:{_FIELD}[ \t]+){{{self.left}}}"?{number}"?(?=[ \t\r]|$)'
-        assert self.right is not None
-        return rf'(?:.*?[ \t])?"?{number}"?(?:[ \t]+{_FIELD}){{{self.right}}}[ \t\r]*$'
+_DATE = r"\d\d/(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)/\d{4}:\d\d:\d\d:\d\d"
+_HEAD = (  # ingress-nginx has the client's addresses in brackets, too
+    r"^[^\[\n]*+(?:\[(?!\d\d/)[^\]\n]{0,400}+\] - [^\[\n]*+){0,2}\[(?P<start>"
+    + _DATE
+    + r' [-+]\d{4})\] "[^"\\\n]*+(?:\\.[^"\\\n]*+)*+" (?P<status>\d{3}) '
+)
+# unlike nginx's own messages, and comments on the log
+_ENTRY = r"^(?:[^\n]*?\[(?!(?:emerg|alert|crit|error|warn|notice|info|debug)\])|\d{9}|[^ \n]+$)"
+_SECONDS_ONLY = "timestamps are whole seconds"
 
 
-def time_field(tails: Sequence[str]) -> _TimeField | None:
-    """Return where the time of the request is behind the status; None where it is not there."""
-    fields = [[field.strip('"') for field in _FIELDS.findall(tail)] for tail in tails]
-    return _labelled(tails) or _suffixed(fields) or _of_seconds(fields) or _whole(fields)
+def _access_log(
+    like: str, unit: str, unit_from: UnitFrom, *, seconds: bool = False, notes: Sequence[str] = ()
+) -> Log:
+    """The log whose lines have `like` behind the status, with the time of the request as ``<>``.
+
+    Nginx writes it in `seconds`, with three decimals, when the request has ended.
+    """
+    group = f"latency_{unit}{'_assumed' * (unit_from == 'assumed')}"
+    return Log(
+        (_HEAD.replace("?P<start>", "?P<end>") if seconds else _HEAD)
+        + like.replace("<>", rf"(?P<{group}>\d+(?:\.\d+)?)"),
+        entry=_ENTRY, tool="nginx" if seconds else "Apache httpd", unit_from=unit_from,
+        notes=(*notes, _SECONDS_ONLY),
+    )  # fmt: skip
 
 
-def _labelled(tails: Sequence[str]) -> _TimeField | None:
-    """A number with a name that denotes a latency."""
+def _behind(right: int, part: int = 0) -> str:
+    """The pattern of a number with so many fields behind it; of 0/250000, a part."""
+    number = r"(?:\d+/)" * part + r"<>(?:/\d+)*[a-zµμ]{0,4}"
+    return rf'(?:.*?[ \t])?"?{number}"?(?:[ \t]+{_FIELD}){{{right}}}[ \t\r]*$'
+
+
+def _timed(tails: Sequence[str]) -> Log | None:
+    """The log by what is behind the status of its lines; None where no time of a request is."""
+    # a number with a name that denotes a latency
     rows = [{match[1]: match for match in _LABELLED.finditer(tail)} for tail in tails]
     labels = [label for label in rows[0] if sum(label in row for row in rows) >= _ALL * len(rows)]
-    candidates = [column.column for column in latency_columns(labels)[0]] + [
-        label for label in labels if label.lower() in ("d", "t", "time")
-    ]
-    candidates = [label for label in dict.fromkeys(candidates) if not _UPSTREAM.search(label)]
-    if not candidates:
-        return None
+    named_so = [column.column for column in latency_columns(labels)[0]]
+    named_so += [label for label in labels if label.lower() in ("d", "t", "time")]
     ranks = {"time": 2, "t": 3}  # the most certain label is that of the total time
     label = min(
-        candidates,
-        key=lambda label: (
-            0 if named(label).stem in ("rt", "request_time") else ranks.get(label.lower(), 1)
-        ),
+        (label for label in named_so if not _UPSTREAM.search(label)),
+        key=lambda x: 0 if named(x).stem in ("rt", "request_time") else ranks.get(x.lower(), 1),
+        default=None,
     )
-    cells = [row[label] for row in rows if label in row]
-    beside = {build.unit_in(cell[3]) for cell in cells if cell[3]}
-    seconds = all(_SECONDS.fullmatch(cell[2]) for cell in cells)
-    stated = named(label).unit or (beside.pop() if len(beside) == 1 else None)
-    if stated is not None:
-        return _TimeField(stated, "file", seconds and stated == "s", label)
-    if seconds:
-        return _TimeField("s", "format", True, label)
-    if label.lower() in _OWN:
-        return _TimeField(_OWN[label.lower()], "format", False, label)
-    return _TimeField("us", "assumed", False, label)
+    if label is not None:
+        cells = [row[label] for row in rows if label in row]
+        beside = {build.unit_in(cell[3]) for cell in cells if cell[3]}
+        seconds = all(_SECONDS.fullmatch(cell[2]) for cell in cells)
+        stated = named(label).unit or (beside.pop() if len(beside) == 1 else None)
+        like = rf'(?:.*[^\w.$%-])?{re.escape(label)} ?[=:] ?"?<>'
+        if stated is not None:
+            return _access_log(like, stated, "file", seconds=seconds and stated == "s")
+        own = "s" if seconds else _OWN.get(label.lower())
+        return _access_log(like, own or "us", "format" if own else "assumed", seconds=seconds)
+    fields = [[field.strip('"') for field in _FIELDS.findall(tail)] for tail in tails]
+    for right in range(8):  # a number with its unit: the last one
+        numbers = _column(fields, -1 - right, _SUFFIXED)
+        if numbers is not None:
+            units = {build.unit_in(cell.lstrip("0123456789.")) for cell in numbers}
+            if len(units) == 1:
+                return _access_log(_behind(right), units.pop() or "us", "file")
+            break
+    return _of_seconds(fields) or _whole(fields)
 
 
 def _column(fields: Sequence[Sequence[str]], at: int, pattern: re.Pattern[str]) -> list[str] | None:
@@ -122,44 +128,30 @@ def _column(fields: Sequence[Sequence[str]], at: int, pattern: re.Pattern[str]) 
     return cells if len(cells) >= _ALL * len(fields) and len(cells) else None
 
 
-def _suffixed(fields: Sequence[Sequence[str]]) -> _TimeField | None:
-    """A number with its unit: the last one."""
-    for right in range(8):
-        cells = _column(fields, -1 - right, _SUFFIXED)
-        if cells is not None:
-            units = {build.unit_in(cell.lstrip("0123456789.")) for cell in cells}
-            if len(units) > 1:
-                return None
-            return _TimeField(units.pop() or "us", "file", False, right=right)
-    return None
-
-
-def _of_seconds(fields: Sequence[Sequence[str]]) -> _TimeField | None:
+def _of_seconds(fields: Sequence[Sequence[str]]) -> Log | None:
     """Nginx's times: the one that contains the others."""
     width = min(max(map(len, fields)), 12)
-    places = [("left", k, k) for k in range(width)] + [("right", k, -1 - k) for k in range(width)]
-    columns: list[tuple[str, int, Floats]] = []
-    for side, number, at in places:
+    columns: list[tuple[int, Floats]] = []
+    for at in (*range(width), *range(-1, -1 - width, -1)):
         cells = _column(fields, at, _SECONDS)
         if cells is None or len(cells) != sum(len(row) > max(at, -1 - at) for row in fields):
             continue
         values = np.array(cells, np.float64)
-        if (values < 1e6).all() and not any(np.array_equal(values, row[2]) for row in columns):
-            columns.append((side, number, values))
+        if (values < 1e6).all() and not any(np.array_equal(values, other) for _, other in columns):
+            columns.append((at, values))
     if not columns:
         return None
-    side, number, values = columns[0]
-    for column in columns[1:]:
-        apart = column[2] - values if column[2].size == values.size else np.zeros(1)
+    at, values = columns[0]
+    for place, other in columns[1:]:
+        apart = other - values if other.size == values.size else np.zeros(1)
         if apart[np.abs(apart) > _ROUNDED].sum() > 0:
-            side, number, values = column
+            at, values = place, other
     note = "lines contain more than one duration; the longest is taken as $request_time"
-    left, right = (number, None) if side == "left" else (None, number)
-    notes = (note,) if len(columns) > 1 else ()
-    return _TimeField("s", "format", True, left=left, right=right, notes=notes)
+    like = rf'(?:{_FIELD}[ \t]+){{{at}}}"?<>"?(?=[ \t\r]|$)' if at >= 0 else _behind(-1 - at)
+    return _access_log(like, "s", "format", seconds=True, notes=[note] * (len(columns) > 1))
 
 
-def _whole(fields: Sequence[Sequence[str]]) -> _TimeField | None:
+def _whole(fields: Sequence[Sequence[str]]) -> Log | None:
     """Apache's whole numbers at the end of the line, behind the size of the body."""
     columns: list[tuple[int, int, Floats]] = []  # fields behind it, part of it, values
     for right in range(6):
@@ -169,51 +161,35 @@ def _whole(fields: Sequence[Sequence[str]]) -> _TimeField | None:
             break
         if not all(re.fullmatch(r"\d+(?:/\d+)*", cell) for cell in cells):
             break
-        columns = [
-            (right, part, np.array([float(cell.split("/")[part]) for cell in cells]))
-            for part in range(next(iter(parts)) + 1)
-        ] + columns
-    if not columns:
-        return None
-    body = np.array(
-        [float(row[0]) if re.fullmatch(r"\d+", row[0]) else 0.0 for row in fields if len(row) > 1]
-    )
-    kept = [column for column in columns if not _goes_with(column[2], body)]
-    if len(kept) < len(columns) and len(columns) > 1:
-        # Bytes received and sent are next to each other, as in Apache's combinedio.
-        last = max(k for k, column in enumerate(columns) if _goes_with(column[2], body))
-        kept = columns[last + 1 :]
+        numbers = np.array([cell.split("/") for cell in cells], np.float64).T
+        columns = [(right, part, values) for part, values in enumerate(numbers)] + columns
+    # Bytes received and sent are next to each other, as in Apache's combinedio.
+    sizes = [row[0] for row in fields if len(row) > 1]
+    body = np.array([float(size) if re.fullmatch(r"\d+", size) else 0.0 for size in sizes])
+    last = [k for k, column in enumerate(columns) if _goes_with(column[2], body)][-1:]
+    kept = columns[last[0] + 1 :] if last else columns
     if not kept:
         return None
-
-    # A time in two units, of which the finer one is taken.
-    pairs = (
-        (ratio, fine)
-        for ratio in (1e6, 1e3)
-        for fine in kept
-        for coarse in kept
-        if coarse is not fine and _same(fine[2], coarse[2], ratio)
-    )
+    largest = max(kept, key=lambda column: float(column[2].sum()))
     # seconds of fast requests
     zeros = len(kept) > 1 and not all(column[2].any() for column in kept)
-    largest = max(kept, key=lambda column: float(column[2].sum()))
-    ratio, (right, part, values) = next(pairs, (0.0, largest if zeros else kept[-1]))
-    if ratio == 1e6:
-        return _TimeField("us", "format", False, right=right, part=part)
+    right, part, values = largest if zeros else kept[-1]
+    # A time in two units, of which the finer one is taken; the coarse one is truncated or rounded.
+    pairs = ((ratio, *pair) for ratio in (1e6, 1e3) for pair in permutations(kept, 2))
+    for ratio, fine, coarse in pairs:
+        if fine[2].size == coarse[2].size and coarse[2].any():
+            apart = fine[2] / ratio - coarse[2]
+            if ((apart > -0.6) & (apart < 1.01)).mean() >= _ALL:
+                right, part, values = fine
+                if ratio == 1e6:
+                    return _access_log(_behind(right, part), "us", "format")
+                break
     hint = (
         f"half of the times are below {_SLOWEST_FAST:g} µs, faster than most web servers: "
         "are they %{ms}T? (--unit ms)"
     )
-    notes = (hint,) if float(np.median(values)) < _SLOWEST_FAST else ()
-    return _TimeField("us", "assumed", False, right=right, part=part, notes=notes)
-
-
-def _same(fine: Floats, coarse: Floats, ratio: float) -> bool:
-    """True if two columns are one time in two units, the coarse one truncated or rounded."""
-    if fine.size != coarse.size or not coarse.any():
-        return False
-    apart = fine / ratio - coarse
-    return bool(((apart > -0.6) & (apart < 1.01)).mean() >= _ALL) and float(coarse.max()) > 0
+    doubt = [hint] * (float(np.median(values)) < _SLOWEST_FAST)
+    return _access_log(_behind(right, part), "us", "assumed", notes=doubt)
 
 
 def _goes_with(values: Floats, body: Floats) -> bool:
@@ -228,22 +204,13 @@ def _goes_with(values: Floats, body: Floats) -> bool:
 # ------------------------------------------------------------
 # Lines of text: the log of a pattern.
 
-_DATE = r"\d\d/(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)/\d{4}:\d\d:\d\d:\d\d"
-_HEAD = (  # ingress-nginx has the client's addresses in brackets, too
-    r"^[^\[\n]*+(?:\[(?!\d\d/)[^\]\n]{0,400}+\] - [^\[\n]*+){0,2}\[(?P<start>"
-    + _DATE
-    + r' [-+]\d{4})\] "[^"\\\n]*+(?:\\.[^"\\\n]*+)*+" (?P<status>\d{3}) '
-)
 _TAIL = re.compile(_HEAD + r"(?P<tail>.*)$")
 _MSEC = re.compile(r"^\d{9,11}\.\d{3} (\d+\.\d{3}) (?:(\d+\.\d{3}|-) )?")
 _HAPROXY = (
     r"^.*?\[(?P<start>" + _DATE + r"\.\d{3})\] \S+ \S+/\S+ "
     r"-?\d+/-?\d+/-?\d+/-?\d+/\+?(?P<latency_ms>-?\d+) (?P<status>-?\d+) \+?\d+ "
 )
-# unlike nginx's own messages, and comments on the log
-_ENTRY = r"^(?:[^\n]*?\[(?!(?:emerg|alert|crit|error|warn|notice|info|debug)\])|\d{9}|[^ \n]+$)"
 _JUDGED = 200  # lines
-_SECONDS_ONLY = "timestamps are whole seconds"
 # Further columns, wherever they are in a line.
 _REQUEST = r'[^\n]*?(?:"| )(?P<method>[A-Z]{3,9}) (?P<endpoint>[^\s"?#]+)'
 _CLIENT = r"(?P<client>(?!\d{9,11}\.\d{3} )\S+) "
@@ -269,24 +236,18 @@ def _log_of(head: Head, *, columns: bool = False) -> Log | None:
     of_tool = partial(Log, entry=_ENTRY, unit_from="format")
     logs = [of_tool(headless, tool="nginx"), of_tool(_HAPROXY, tool="HAProxy", notes=(zone,))]
     tails = [match["tail"].rstrip() for line in lines if (match := _TAIL.match(line))]
-    label = None
-    if tails and len(tails) >= 0.9 * len(lines) and (time := time_field(tails)) is not None:
-        name = f"latency_{time.unit}{'_assumed' * (time.unit_from == 'assumed')}"
-        like, tool = _HEAD + time.pattern(name), "Apache httpd"
-        if time.seconds:
-            like, tool = like.replace("?P<start>", "?P<end>"), "nginx"
-        notes, origin = (*time.notes, _SECONDS_ONLY), time.unit_from
-        logs.insert(0, of_tool(like, tool=tool, notes=notes, unit_from=origin))
-        label = time.label
+    if tails and len(tails) >= 0.9 * len(lines) and (timed := _timed(tails)) is not None:
+        logs.insert(0, timed)
     for log in logs if lines else ():
         if sum(re.match(log.pattern, line) is not None for line in lines) >= 0.9 * len(lines):
             if not columns:
                 return log
             parts = [_CLIENT, _REQUEST, _SIZE] + [_BACKEND] * (log.tool == "HAProxy")
-            taken = set(re.findall(r"\?P<(\w+)", f"{parts}{log.pattern}")) | {label}
+            taken = set(re.findall(r"\?P<(\w+)", f"{parts}{log.pattern}"))
             rest = [re.sub(r'^\S+ "[^"]*" "[^"]*"', "", tail) for tail in tails]
             often = Counter(name for tail in rest for name in dict.fromkeys(_NAMED.findall(tail)))
             names = [name for name, number in often.items() if 2 * number >= len(rest)]
+            taken |= {name for name in names if f"{re.escape(name)} ?[=:]" in log.pattern}
             parts += [_LABEL.format(name) for name in names if name not in taken]
             ahead = "".join(f"(?:(?={part})|)" for part in parts)
             return replace(log, pattern=f"^{ahead}{log.pattern[1:]}")
