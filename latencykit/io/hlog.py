@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import re
 import time
-from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -104,12 +103,10 @@ class LogTimes:
         try:
             seconds = float(found[2])
         except ValueError:
-            raise LineError(
-                f"{found[1].decode()} is {printable(found[2].decode('latin-1'))!r}",
-                "seconds since the epoch",
-            ) from None
+            seconds = np.nan
         if not np.isfinite(seconds):
-            raise LineError(f"{found[1].decode()} is {seconds}", "seconds since the epoch")
+            text = printable(found[2].decode("latin-1"))
+            raise LineError(f"{found[1].decode()} is {text!r}", "seconds since the epoch")
         if found[1].lower() == b"basetime":
             self.base, self.explicit_base = seconds, True
             return
@@ -144,72 +141,39 @@ class LogTimes:
         return stamp + self.base
 
 
-class TagTable:
-    """Tags in order of appearance; code 0 is "no tag"."""
-
-    def __init__(self) -> None:
-        self.codes = {b"": 0}
-
-    def code(self, tag: bytes) -> int:
-        """Return the tag's number, a new one for a new tag."""
-        if tag not in self.codes:
-            size = len(tag.decode("utf-8", "surrogateescape"))
-            if size > LONGEST_WORD:
-                raise LineError(f"a tag of {size} characters", f"at most {LONGEST_WORD}")
-            self.codes[tag] = len(self.codes)
-        return self.codes[tag]
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The tags as text; foreign bytes survive as escapes."""
-        return tuple(tag.decode("utf-8", "surrogateescape") for tag in self.codes)
+_ROW = np.dtype(
+    {
+        "names": ["start", "length", "offset", "size", "line", "tag"],
+        "formats": ["f8", "f8", "i8", "i4", "i4", "i4"],
+    }
+)
+"""What is known of an interval without decoding it."""
 
 
 class LineIntervals:
-    """What is known of each interval without decoding it: 36 bytes per line."""
+    """The rows of all intervals, as they come."""
 
     def __init__(self) -> None:
-        self.start, self.length = array("d"), array("d")
-        self.offset, self.size, self.line, self.tag = (array(kind) for kind in "qiii")
-        self._columns: tuple[Any, ...] = (
-            self.start, self.length, self.offset, self.size, self.line, self.tag,
-        )  # fmt: skip
+        self._rows = bytearray()
 
-    def extend(self, columns: LineColumns, base: float, offset: int, line: int) -> None:
-        """Add neighbours: `base` is added to stamps; `offset`, `line` are those of the first."""
-        lines = np.arange(line, line + columns.size.size)
-        found: tuple[AnyArray, ...] = (
-            columns.stamp + base, columns.second, columns.offset + offset, columns.size, lines,
-            columns.tag,
-        )  # fmt: skip
-        for own, cells in zip(self._columns, found, strict=True):
-            own.frombytes(cells.astype(own.typecode).tobytes())
+    def add(self, rows: AnyArray) -> None:
+        """Take intervals in."""
+        self._rows += rows.tobytes()
 
-    def add(self, *cells: float) -> None:
-        """Take an interval in: start, length, offset, size, line, tag."""
-        for own, cell in zip(self._columns, cells, strict=True):
-            own.append(cell)
+    def __getitem__(self, name: str) -> AnyArray:
+        return np.frombuffer(self._rows, _ROW)[name]
 
     def __len__(self) -> int:
-        return len(self.start)
+        return len(self._rows) // _ROW.itemsize
 
 
-class LineColumns(NamedTuple):
-    """Consecutive interval lines, column by column; offsets count from the first of them."""
+def columns_of(chunk: bytes, code: Callable[[bytes], int]) -> AnyArray | None:
+    """Return the rows of complete lines, tagged or not; None if one is not an ordinary interval.
 
-    stamp: NDArray[np.float64]
-    second: NDArray[np.float64]
-    tag: NDArray[np.int32]
-    offset: NDArray[np.int64]
-    size: NDArray[np.int64]
-
-
-def columns_of(chunk: bytes, code: Callable[[bytes], int]) -> LineColumns | None:
-    """Return the columns of complete lines, tagged or not; None if one is not an ordinary interval.
-
-    `split_line` parses those. `code` returns the number of a tag, or raises an error.
+    `split_line` parses those. `code` returns the number of a tag, or raises an error. Starts are as
+    written, lines and offsets count from the first.
     """
-    if b"\r" in chunk or b" " in chunk:
+    if chunk[:1] in b'#"' or not chunk.endswith(b"\n") or b"\r" in chunk or b" " in chunk:
         return None
     data = np.frombuffer(chunk, np.uint8)
     ends, at = np.flatnonzero(data == _NEWLINE), np.flatnonzero(data == _COMMA)
@@ -220,24 +184,23 @@ def columns_of(chunk: bytes, code: Callable[[bytes], int]) -> LineColumns | None
     if (commas[:, -1] > ends).any() or (commas[1:, 0] < ends[:-1]).any():
         return None
     starts = np.concatenate(([0], ends[:-1] + 1))
-    tags = np.zeros(count, np.int32)
+    rows = np.zeros(count, _ROW)
     try:
         if width == 4:
             names = between(chunk, starts, commas[:, 0])
             if not all(name.startswith(b"Tag=") for name in names):
                 return None
-            tags[:] = [code(name[4:]) for name in names]
+            rows["tag"] = [code(name[4:]) for name in names]
             starts = commas[:, 0] + 1
-        stamps, seconds = (
-            _numbers(chunk, starts, commas[:, -3]),
-            _numbers(chunk, commas[:, -3] + 1, commas[:, -2]),
-        )
+        rows["start"] = stamps = _numbers(chunk, starts, commas[:, -3])
+        rows["length"] = seconds = _numbers(chunk, commas[:, -3] + 1, commas[:, -2])
     except (KeyError, ValueError):
         return None
     if not ((np.abs(stamps) < 1e18) & (seconds >= 0) & (seconds < 1e18)).all():
         return None
-    begins = commas[:, -1] + 1
-    return LineColumns(stamps, seconds, tags, begins, ends - begins)
+    rows["offset"] = begins = commas[:, -1] + 1
+    rows["size"], rows["line"] = ends - begins, np.arange(count)
+    return rows
 
 
 def _numbers(chunk: bytes, begins: Ints, ends: Ints) -> NDArray[np.float64]:
@@ -368,7 +331,7 @@ class HlogPart:
         jobs: int | None = None,
     ) -> None:
         self._source, self._refuse, self._jobs = source, refuse, jobs
-        self._offset, self._size = intervals.offset, intervals.size
+        self._intervals = intervals
 
     def blocks(self, rows: Ints) -> Iterator[Block]:
         """Yield the blocks of the given rows."""
@@ -380,8 +343,8 @@ class HlogPart:
         """See `latencykit.core.blocks.Part`."""
         if kernel.in_use() == "numpy":  # which lets one run at a time
             return 1
-        sizes = np.frombuffer(self._size, np.int32)
-        return jobs(self._jobs) if int(sizes[rows].sum()) > THREADS_FROM else 1
+        size = int(self._intervals["size"][rows].sum())
+        return jobs(self._jobs) if size > THREADS_FROM else 1
 
     def iter_blocks_parallel(
         self, rows: Ints, work: Callable[[list[Block]], list[T]], threads: int
@@ -398,8 +361,8 @@ class HlogPart:
 
     def _spans(self, rows: Ints) -> Iterator[_Span]:
         """Read the payloads of some rows, neighbours together."""
-        begins = np.frombuffer(self._offset, np.int64)[rows]
-        ends = begins + np.frombuffer(self._size, np.int32)[rows]
+        begins = self._intervals["offset"][rows]
+        ends = begins + self._intervals["size"][rows]
         first = 0
         with self._source.open() as stream:
             while first < rows.size:
@@ -670,7 +633,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     scan = _Scan(source, options)
     scan.run()
     # Under --lenient all are, for what is corrupt has to be left out.
-    if options.lenient or sum(scan.found.size) <= KEEP // 2:
+    if options.lenient or scan.found["size"].sum() <= KEEP // 2:
         scan.decode()
     return {"": scan.log()}
 
@@ -691,7 +654,7 @@ class _Refused:
         """Return the error of a line."""
         if b"\0" in reason.encode("utf-8", "replace"):
             reason = printable(reason)
-        before = bisect_left(self._found.line, line)
+        before = bisect_left(self._found["line"], line)
         read = f"{before:,} intervals before it were read; --lenient skips such lines"
         return self._source.corrupt(line, reason, expected, read)
 
@@ -703,7 +666,7 @@ class _Refused:
     def row(self, row: int, reason: str) -> None:
         """Leave an interval out, or raise."""
         if row not in self.rows:
-            self.line(self._found.line[row], reason)
+            self.line(int(self._found["line"][row]), reason)
             self.rows.add(row)
 
 
@@ -712,7 +675,8 @@ class _Scan:
 
     def __init__(self, source: Source, options: ReadOptions) -> None:
         self.source, self.options = source, options
-        self.times, self.tags, self.found = LogTimes(), TagTable(), LineIntervals()
+        self.times, self.found = LogTimes(), LineIntervals()
+        self.tags = {b"": 0}  # in order of appearance; 0 is "no tag"
         self.comments: list[str] = []
         self.notes: list[str] = []
         self.end_legend = self.headed = False
@@ -731,9 +695,20 @@ class _Scan:
         threads = jobs(self.options.jobs) if self.source.size > THREADS_FROM else 1
         with self.source.open() as stream:
             pieces = self._pieces(stream)
-            for chunk, columns in in_order(pieces, lambda c: (c, self._columns(c)), threads):
-                if not self._intervals(chunk, columns):
+            known = self.tags.__getitem__
+            for chunk, rows in in_order(pieces, lambda c: (c, columns_of(c, known)), threads):
+                if rows is None and chunk.startswith(b"Tag="):  # there may be new tags
+                    rows = columns_of(chunk, self._code)
+                if rows is None or len(self.found) + rows.size > self.limits.intervals:
                     self._lines(chunk)
+                    continue
+                self.times.absolute(float(rows["start"][0]))
+                rows["start"] += self.times.base or 0.0
+                rows["offset"] += self.offset
+                rows["line"] += self.number + 1
+                self.found.add(rows)
+                self.number += rows.size
+                self.offset += len(chunk)
 
     def decode(self) -> None:
         """Decode the intervals: sum them up, and keep them unless they take too much memory."""
@@ -751,12 +726,12 @@ class _Scan:
         self.total = None if total is None else total.sums()
         self.kept = MemoryPart(blocks) if size <= KEEP else None
 
-    def _columns(
-        self, chunk: bytes, code: Callable[[bytes], int] | None = None
-    ) -> LineColumns | None:
-        if chunk[:1] in b'#"' or not chunk.endswith(b"\n"):
-            return None
-        return columns_of(chunk, code or self.tags.codes.__getitem__)
+    def _code(self, tag: bytes) -> int:
+        """The tag's number, a new one for a new tag."""
+        size = len(tag.decode("utf-8", "surrogateescape"))
+        if size > LONGEST_WORD:
+            raise LineError(f"a tag of {size} characters", f"at most {LONGEST_WORD}")
+        return self.tags.setdefault(tag, len(self.tags))
 
     def _pieces(self, stream: IO[bytes]) -> Iterator[bytes]:
         """Read on, whole lines at a time."""
@@ -781,18 +756,6 @@ class _Scan:
             self.front = line
             return b"".join(headers)
         return line if line[:1] in b'#"\r\n' else line + stream.read(AHEAD)
-
-    def _intervals(self, chunk: bytes, columns: LineColumns | None) -> bool:
-        """Take whole lines in, if all of them are ordinary intervals."""
-        if columns is None and chunk.startswith(b"Tag="):  # there may be new tags
-            columns = self._columns(chunk, self.tags.code)
-        if columns is None or len(self.found) + len(columns.size) > self.limits.intervals:
-            return False
-        self.times.absolute(float(columns.stamp[0]))
-        self.found.extend(columns, self.times.base or 0.0, self.offset, self.number + 1)
-        self.number += len(columns.size)
-        self.offset += len(chunk)
-        return True
 
     def _lines(self, chunk: bytes) -> None:
         """Take lines of any kind in, one by one."""
@@ -844,8 +807,9 @@ class _Scan:
                         "intervals", f"more than {self.limits.intervals:,} intervals"
                     )
                 at = offset + line.index(payload, line.rindex(b","))
-                start, code = self.times.absolute(stamp), self.tags.code(tag)
-                self.found.add(start, column, at, len(payload), number, code)
+                start, code = self.times.absolute(stamp), self._code(tag)
+                row = (start, column, at, len(payload), number, code)
+                self.found.add(np.array(row, _ROW))
         except (LineError, PayloadError) as bad:
             expected = bad.expected if isinstance(bad, LineError) else ""
             if not ended or not text.strip(b"\0"):
@@ -863,8 +827,7 @@ class _Scan:
         if self.refused.lines and not len(self.found):
             seen = f"none of its {self.refused.lines:,} lines is an interval"
             raise self.source.corrupt(None, seen, "an interval log", "is it one?")
-        start = np.array(self.found.start, np.float64)
-        length = np.array(self.found.length, np.float64)
+        start, length = self.found["start"].copy(), self.found["length"].copy()
         since = start - (self.times.base or 0.0)
         perhaps = start.size and length[0] >= since[0] and length[-1] >= since[-1]
         if (self.end_legend or perhaps) and end_column(since, length):
@@ -898,7 +861,8 @@ class _Scan:
         return HistogramLog(
             offsets[order], length[order], [self.kept or self.part],
             where=(np.zeros(order.size, np.int64), order),
-            tag_code=np.array(self.found.tag, np.int64)[order], tag_names=self.tags.names,
+            tag_code=self.found["tag"].astype(np.int64)[order],
+            tag_names=tuple(tag.decode("utf-8", "surrogateescape") for tag in self.tags),
             unit=unit, run=run, total=self.total,
         )  # fmt: skip
 
@@ -990,9 +954,9 @@ def sum_of_small(
     except (LatencyKitError, ArithmeticError):
         return None
     begins = np.cumsum([0, *(len(log.lines) for log in logs[:-1])])
-    first = np.searchsorted(scan.found.offset, begins)
+    first = np.searchsorted(scan.found["offset"], begins)
     sizes = np.diff(first, append=len(scan.found))
-    odd = scan.comments or scan.notes or len(scan.tags.codes) > 1 or sizes.min() < 1
+    odd = scan.comments or scan.notes or len(scan.tags) > 1 or sizes.min() < 1
     counts = [] if odd else scan.total or []
     if not 1 <= len(counts) <= _LAYOUTS:
         return None
@@ -1002,7 +966,7 @@ def sum_of_small(
     of = np.repeat(np.arange(len(logs)), as_positions(sizes))
     # What follows is as in `_Scan.log` and in `too_long`; only they decide where it is close.
     longest = highest_of(counts) * NANOSECONDS.get(unit, 0.0) / 1e9
-    start, length = np.array(scan.found.start) + base[of], np.array(scan.found.length)
+    start, length = scan.found["start"] + base[of], scan.found["length"]
     since, offset = start - base[of], start - origin[of]
     ends, last, begin = offset + length, first + sizes - 1, np.minimum(offset[first], 0.0)
     end = np.maximum.reduceat(ends, as_positions(first))

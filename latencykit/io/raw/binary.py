@@ -179,6 +179,17 @@ def read_feather(source: Source, options: ReadOptions) -> dict[str, Data]:
 # ---------------------------------------------------------------- NumPy
 
 
+@contextmanager
+def _intact(source: Source, seen: str, expected: str) -> Iterator[None]:
+    """Whatever numpy raises means that a file is corrupt; it loads no pickles."""
+    try:
+        yield
+    except LatencyKitError:
+        raise
+    except _BROKEN as error:
+        raise source.corrupt(None, f"{seen} ({error})", expected, "") from None
+
+
 def sniff_npy(head: Head) -> Confidence:
     """Tell the magic."""
     return certain(head.data[:6] == b"\x93NUMPY")
@@ -190,20 +201,10 @@ def read_npy(source: Source, options: ReadOptions) -> dict[str, Data]:
         raise source.corrupt(
             None, "this is not an array of numbers", "an array saved by numpy.save", ""
         )
-    try:
-        array = np.load(
-            io.BytesIO(source.bytes()) if source.compressed else source.file,
-            mmap_mode=None if source.compressed else "r",
-            allow_pickle=False,
-        )
-        if isinstance(array, np.memmap) and not (array.ndim and array.flags.c_contiguous):
-            array = np.load(io.BytesIO(source.bytes()), allow_pickle=False)
-    except LatencyKitError:
-        raise
-    except _BROKEN as error:
-        raise source.corrupt(
-            None, f"this is not an array of numbers ({error})", "an array saved by numpy.save", ""
-        ) from None
+    with _intact(source, "this is not an array of numbers", "an array saved by numpy.save"):
+        array = None if source.compressed else np.load(source.file, mmap_mode="r")
+        if array is None or not (array.ndim and array.flags.c_contiguous):
+            array = np.load(io.BytesIO(source.bytes()))
     if not isinstance(array, np.memmap):
         return _of_arrays(_columns(array, source), source, options)
     # Only its layout is taken from the map, which is not read: a file cut meanwhile would end the
@@ -240,27 +241,21 @@ def sniff_npz(head: Head) -> Confidence:
 
 def read_npz(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read named arrays of one length as columns."""
-    try:
-        with source.open() as stream:
-            with zipfile.ZipFile(stream) as archive:
-                size = sum(member.file_size for member in archive.infolist())
-                source.afford(size, whole=size > 2 * source.size)
-            stream.seek(0)
-            with np.load(stream, allow_pickle=False) as saved:
-                arrays = {name: saved[name] for name in saved.files}
-    except _BROKEN as error:
-        raise source.corrupt(
-            None, f"these are not arrays of numbers ({error})", "arrays saved by numpy.savez", ""
-        ) from None
+    expected = "arrays saved by numpy.savez"
+    with _intact(source, "these are not arrays of numbers", expected), source.open() as stream:
+        with zipfile.ZipFile(stream) as archive:
+            size = sum(member.file_size for member in archive.infolist())
+            source.afford(size, whole=size > 2 * source.size)
+        stream.seek(0)
+        with np.load(stream) as saved:
+            arrays = {name: saved[name] for name in saved.files}
     flat = {
         name: array for name, array in arrays.items() if array.ndim == 1 and not array.dtype.names
     }
     if not flat and len(arrays) == 1:
         return _of_arrays(_columns(next(iter(arrays.values())), source), source, options)
     named = [part.column for part in latency_columns(flat)[0]]
-    chosen = (
-        options.column if options.column in flat else named[0] if named else next(iter(flat), None)
-    )
+    chosen = next((name for name in (options.column, *named, *flat) if name in flat), None)
     if chosen is None:
         seen = "it contains no array of one dimension"
         raise source.corrupt(None, seen, "numpy.savez(file, latency_ms=values)", "")
@@ -290,8 +285,12 @@ def _of_rows(
         raise source.corrupt(None, "the array is empty", "one value per request", "")
     begin = columns(slice(min(_SAMPLE, step)))
     for name, column in begin.items():
-        kind = column.dtype
-        if kind.kind in "mM" and np.datetime_data(kind)[0] in _UNEQUAL[kind.kind]:
+        kind: Any = column.dtype  # may be one of pandas, whose times have a length
+        if (
+            isinstance(kind, np.dtype)
+            and kind.kind in "mM"
+            and np.datetime_data(kind)[0] in _UNEQUAL[kind.kind]
+        ):
             seen = f"column {name!r} is {kind}, which has no length in seconds"
             raise source.corrupt(None, seen, "a unit of fixed length", "write timedelta64[ns]")
 
@@ -304,15 +303,16 @@ def _of_rows(
     return _data_of(_table_of(begin), tables, source, options)
 
 
-def _table_of(columns: Mapping[str, AnyArray]) -> Table:
-    return Table({name: cells_of(_native(column)) for name, column in columns.items()})
-
-
-def _native(array: AnyArray) -> AnyArray:
-    """The array in this machine's byte order; bytes as text."""
-    if array.dtype.kind == "S":
-        return np.char.decode(array, "utf-8", "replace")
-    return np.asarray(array, array.dtype.newbyteorder("="))
+def _table_of(columns: Mapping[str, Any]) -> Table:
+    """The columns in this machine's byte order; bytes as text."""
+    cells = {}
+    for name, column in columns.items():
+        if isinstance(column, np.ndarray) and column.dtype.kind == "S":
+            column = np.char.decode(column, "utf-8", "replace")
+        elif isinstance(column, np.ndarray):
+            column = np.asarray(column, column.dtype.newbyteorder("="))
+        cells[name] = cells_of(column)
+    return Table(cells)
 
 
 # ---------------------------------------------------------------- frames in memory
@@ -338,20 +338,11 @@ class FrameSource(Source):
         if not len(frame):
             raise self.corrupt(None, "the frame has no rows", "one row per request", "")
 
-    def rows(self, rows: slice, names: Iterable[str]) -> Table:
-        """Return some rows of some columns."""
-        return Table({name: cells_of(self.frame[name].iloc[rows]) for name in names})
-
 
 def _read_frame(source: Source, options: ReadOptions) -> dict[str, Data]:
     assert isinstance(source, FrameSource)
-    size = len(source.frame)
-
-    def tables(plan: ColumnPlan) -> Iterator[Table]:
-        names = (*plan.numbers, *plan.words)
-        return (source.rows(slice(at, at + _ROWS), names) for at in range(0, size, _ROWS))
-
-    return _data_of(source.rows(slice(_SAMPLE), source.frame.columns), tables, source, options)
+    frame = source.frame
+    return _of_rows(lambda rows: dict(frame.iloc[rows].items()), len(frame), source, options)
 
 
 FRAME = Format("frame", "data frame", "samples", (), lambda _: Confidence.CERTAIN, _read_frame)
