@@ -32,6 +32,7 @@ _WHOLE = ("count", "failed", "timeouts", "dropped", "unfinished")
 VALUE = r"(-?[\d.]++(?:e[-+]?\d+)?|NaN|[-+]?Inf|inf) *+((?:10 )?[a-zµμ]{1,5})?\.?"
 _POINT = re.compile(rf"^\s*+([\d.]++)(?:th|st)?[ %]*+(?:in|<=|:)? *+(?<= ){VALUE}\s*+$")
 _BUCKET = re.compile(rf"^\s*{VALUE} *\[(\d+)\]\s*\|?")
+_TITLE = r"^[ \t]*+[A-Z][\w ,()]*+:?[ \t]*+$"
 _PAIR = r"p(\d+(?:\.\d+)?): ([\d.]+)"
 _STATUS = re.compile(r"^\s*\[(\w+)\]\s+(\d+) responses?")
 _ERROR = re.compile(r"^\s*\[(\d+)\]\s+(\S.*)$")
@@ -166,15 +167,43 @@ class Text:
             if not re.search(pattern, text, re.MULTILINE):
                 raise part.corrupt(None, seen, "the whole report", "did the run end?")
         own = re.search(self.begin, text, re.MULTILINE)  # above it, the end of another run's
-        headings = (*self.points, *self.buckets, *self.statuses, *self.errors)
-        blocks = _Blocks(part, own.start() if own else 0, headings)
-        points = blocks.rows(self.points, _POINT)
-        buckets = blocks.rows(self.buckets, _BUCKET)
-        statuses = blocks.rows(self.statuses, _STATUS, strict=False)
+        ends = [line.start() for line in re.finditer(_TITLE, text, re.MULTILINE)]
+        cut = bool(self.closing) and not re.search(self.closing, text, re.MULTILINE)
+
+        def rows(
+            headings: tuple[str, ...], like: re.Pattern[str], *, strict: bool = True
+        ) -> list[re.Match[str]]:
+            """Rows below the first heading that is there; others that begin so are corrupt."""
+            nonlocal cut
+            for heading in headings:
+                like_it = re.compile(rf"^[ \t]*{re.escape(heading)}[ \t]*$", re.MULTILINE)
+                if title := like_it.search(text, own.start() if own else 0):
+                    break
+            else:
+                return []
+            start, end = title.end(), next((at for at in ends if at > title.start()), len(text))
+            if end == len(text) and not text.endswith("\n"):
+                last = text.rfind("\n") + 1
+                if last > start and like.match(text[last:]) is None:
+                    end, cut = last, True
+            expected = f"a row of the {headings[-1].lower().rstrip(':')}"
+            if strict and end < len(text):
+                return part.matches(like, start, end, expected)
+            matches = []
+            for number, line in part.lines(start, end):
+                if row := like.match(line):
+                    matches.append(row)
+                elif line.lstrip().startswith("["):
+                    seen = f"{printable(line.strip(), 50)!r}"
+                    raise part.source.corrupt(number, seen, expected, "run the tool anew")
+            return matches
+
+        points = rows(self.points, _POINT)
+        buckets = rows(self.buckets, _BUCKET)
+        statuses = rows(self.statuses, _STATUS, strict=False)
         errors: dict[str, int] = {}
-        for row in blocks.rows(self.errors, _ERROR, strict=False):
+        for row in rows(self.errors, _ERROR, strict=False):
             errors[row[2]] = errors.get(row[2], 0) + int(row[1])
-        cut = blocks.cut or (self.closing and not re.search(self.closing, text, re.MULTILINE))
         run = self.run.replace(command=command_of(text, *self.commands) if self.commands else None)
         unit = self.bucket_unit or self.unit
         return report_of(
@@ -202,45 +231,6 @@ def _fact(part: Section, label: str, name: str, unit: str) -> float | None:
         seen = f"{printable(match[0].strip(), 50)!r}"
         raise part.corrupt(match.start(), seen, "a duration", "run the tool anew") from None
     return value / 1e9 if name in _SECONDS and math.isfinite(value) else value
-
-
-class _Blocks:
-    """The rows below each of some headings; `cut` where the last of them is truncated."""
-
-    def __init__(self, part: Section, begin: int, headings: tuple[str, ...]) -> None:
-        self._part, self.cut = part, False
-        lines = re.finditer(r"^[ \t]*+[A-Z][\w ,()]*+:?[ \t]*+$", part.text, re.MULTILINE)
-        ends = [line.start() for line in lines]
-        self._spans: dict[str, tuple[int, int]] = {}
-        for heading in headings:
-            like = re.compile(rf"^[ \t]*{re.escape(heading)}[ \t]*$", re.MULTILINE)
-            match = like.search(part.text, begin)
-            if match is not None:
-                end = next((at for at in ends if at > match.start()), len(part.text))
-                self._spans[heading] = match.end(), end
-
-    def rows(
-        self, headings: tuple[str, ...], like: re.Pattern[str], *, strict: bool = True
-    ) -> list[re.Match[str]]:
-        """Rows below the first heading that is there; others that begin as rows do are corrupt."""
-        text, part = self._part.text, self._part
-        start, end = next((self._spans[name] for name in headings if name in self._spans), (0, 0))
-        if end == len(text) and not text.endswith("\n"):
-            last = text.rfind("\n") + 1
-            if last > start and like.match(text[last:]) is None:
-                end, self.cut = last, True
-        expected = f"a row of the {headings[-1].lower().rstrip(':')}" if headings else ""
-        if strict and end < len(text):
-            return part.matches(like, start, end, expected)
-        rows = []
-        for number, line in part.lines(start, end):
-            row = like.match(line)
-            if row is not None:
-                rows.append(row)
-            elif line.lstrip().startswith("["):
-                seen = f"{printable(line.strip(), 50)!r}"
-                raise part.source.corrupt(number, seen, expected, "run the tool anew")
-        return rows
 
 
 # ------------------------------------------------------------

@@ -7,7 +7,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from operator import itemgetter
 from pathlib import PurePath
@@ -42,7 +42,6 @@ from latencykit.io.source import (
     DocumentSource,
     Format,
     ReadOptions,
-    Series,
     SeveralDocuments,
     Source,
     Tally,
@@ -107,8 +106,15 @@ def detect(source: Source, name: str | Format | None = None) -> Format:
         if not source.is_dir and (source.clean(PASTED) or not _sniffed(named, source, [])):
             _changed(source, set(), named, unknown=not _sniffed(named, source, []))
         return named
-    if not source.is_dir:
-        _check_text(source)
+    data = b"" if source.is_dir else source.head.data
+    if not source.is_dir and not data.removeprefix(b"\xef\xbb\xbf").strip():
+        cut = "the compressed file is truncated, and nothing of it can be read"
+        seen = cut if source.cut else "the file is empty"
+        raise source.corrupt(None, seen, "the output of a tool", "was the tool's run recorded?")
+    begin = data[:400]
+    wide = begin[1::2].count(0) == len(begin) // 2 or begin[::2].count(0) * 2 == len(begin)
+    if any(begin) and (wide or begin[:4] in (b"\xff\xfe\0\0", b"\0\0\xfe\xff")):
+        raise source.corrupt(1, "the text is UTF-16 or UTF-32", "UTF-8", _TO_UTF_8)
     broken: list[tuple[Format, Exception]] = []
     changed = True
     while changed:  # of one head, then of it without what stands before its lines or between them
@@ -269,26 +275,6 @@ def _bug(source: Source, entry: Format, error: Exception) -> ReaderError:
     )
 
 
-def _check_text(source: Source) -> None:
-    """Refuse an empty file, and encodings that no reader takes."""
-    data = source.head.data
-    if not data.removeprefix(b"\xef\xbb\xbf").strip():
-        seen = (
-            "the compressed file is truncated, and nothing of it can be read"
-            if source.cut
-            else "the file is empty"
-        )
-        raise source.corrupt(None, seen, "the output of a tool", "was the tool's run recorded?")
-    begin = data[:400]
-    wide = (
-        begin[:4] in (b"\xff\xfe\0\0", b"\0\0\xfe\xff")
-        or begin[1::2].count(0) == len(begin) // 2
-        or begin[::2].count(0) * 2 == len(begin)
-    )
-    if wide and any(begin):
-        raise source.corrupt(1, "the text is UTF-16 or UTF-32", "UTF-8", _TO_UTF_8)
-
-
 def read_source(
     source: Source,
     options: ReadOptions,
@@ -343,38 +329,32 @@ def read_source(
             if is_samples(data):
                 from latencykit.core.columns import Columns
 
-                load = _Later(source, options, chosen, name, data.duration, shared)
+                again = replace(options, columns=True, report=drop, tally=Tally())
+                size = len(data), int(data.duration.sum())
+                load = _Later(source, source.shown, again, chosen, name, size, shared)
                 result[name] = data.with_columns(Columns(load=load))
     return result
 
 
+@dataclass
 class _Later:
     """Reads the further columns of samples, by reading the input again when they are used."""
 
-    def __init__(
-        self,
-        source: Source,
-        options: ReadOptions,
-        chosen: Format,
-        name: str,
-        duration: Any,
-        shared: dict[str, Data],
-    ) -> None:
-        self._source: Source | None = source
-        self._path, self._name = source.shown, name
-        self._options = replace(options, columns=True, report=drop, tally=Tally())
-        self._format = chosen
-        self._rows, self._sum = int(duration.size), int(duration.sum())
-        self._shared = shared  # series of the input that have been read again and not yet used
+    source: Source | None
+    path: str
+    options: ReadOptions
+    format: Format
+    name: str
+    size: tuple[int, int]  # number of rows, and the sum of their durations
+    shared: dict[str, Data]  # series of the input that have been read again and not yet used
 
     def __call__(self) -> dict[str, object]:
-        source = self._source or source_of(self._path)
-        if self._name not in self._shared:
-            self._shared.update(read_source(source, self._options, self._format))
-        data = self._shared.pop(self._name, None)
-        self._source = None
-        size = (len(data), int(data.duration.sum())) if is_samples(data) else None
-        if not is_samples(data) or size != (self._rows, self._sum):
+        source = self.source or source_of(self.path)
+        if self.name not in self.shared:
+            self.shared.update(read_source(source, self.options, self.format))
+        data = self.shared.pop(self.name, None)
+        self.source = None
+        if not is_samples(data) or (len(data), int(data.duration.sum())) != self.size:
             seen = "the file has changed since its latencies were read"
             raise source.corrupt(None, seen, "the same rows", "read it again")
         return {name: data.columns.cells(name) for name in data.columns}
@@ -431,56 +411,48 @@ def _parsed(chosen: Format, source: Source, options: ReadOptions) -> dict[str, D
         if not isinstance(error, InvalidArgumentError) or named:
             raise
         raise source.corrupt(None, str(error)) from error
-    except csv.Error as error:
-        raise source.corrupt(
-            None, f"this is not a table ({error})", f"an intact output of {chosen.title}", _HINT
-        ) from error
-    except (FloatingPointError, OverflowError) as error:
-        raise source.corrupt(None, "a number in it is too large", "latencies", _HINT) from error
     except Exception as error:
         if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno):
             raise
-        if isinstance(error, ValueError) and (number := re.match(_NOT_A_NUMBER, str(error))):
+        number = re.match(_NOT_A_NUMBER, str(error)) if isinstance(error, ValueError) else None
+        expected, hint = f"an intact output of {chosen.title}", _HINT
+        shape = (AttributeError, LookupError, TypeError, ValueError)
+        if isinstance(error, csv.Error):
+            seen = f"this is not a table ({error})"
+        elif isinstance(error, (FloatingPointError, OverflowError)):
+            seen, expected = "a number in it is too large", "latencies"
+        elif number is not None:
             text = printable(number["text"] or "the text in a number's place", 60)
             seen = f"{text} cannot be read as a number"
-            raise source.corrupt(
-                None, seen, f"an intact output of {chosen.title}", _HINT
-            ) from error
-        foreign = source.json or not chosen.sniff(source.head)  # of a format that the user named
-        if foreign and isinstance(error, (AttributeError, LookupError, TypeError, ValueError)):
+        elif isinstance(error, shape) and (source.json or not chosen.sniff(source.head)):
             text = f"{type(error).__name__}: {printable(str(error), 80)}"
-            raise source.corrupt(
-                None,
-                f"this is not what {chosen.title} contains ({text})",
-                "an intact output",
-                "if the tool wrote it so, please send us the file",
-            ) from error
-        raise _bug(source, chosen, error) from error
+            seen = f"this is not what {chosen.title} contains ({text})"
+            expected = "an intact output"  # of a format that the user named, perhaps
+            hint = "if the tool wrote it so, please send us the file"
+        else:
+            raise _bug(source, chosen, error) from error
+        raise source.corrupt(None, seen, expected, hint) from error
 
 
 def _runs(chosen: Format, source: Source, options: ReadOptions) -> list[dict[str, Data]]:
-    """Series of a source, or of each of the documents in it, and of those in these."""
+    """Series of a source, or of each of the documents in it, and of those in these.
+
+    Long names are cut as other words are; of equal names, later ones are numbered.
+    """
     try:
-        return [_named(chosen.read(source, options))]
+        series = chosen.read(source, options)
+        if isinstance(series, dict) and all(brief(name) == name for name in series):
+            return [series]
+        from latencykit.io.build import distinct
+
+        named: dict[str, Data] = {}
+        for name, data in series.items() if isinstance(series, dict) else series:
+            named[distinct(brief(name), named)] = data
     except SeveralDocuments as several:
         texts = ((text.encode("utf-8", "surrogateescape"), line) for text, line in several.parts)
         parts = [DocumentSource(source, *part) for part in texts]
         return [run for part in parts for run in _runs(chosen, part, options)]
-
-
-def _named(series: dict[str, Data] | Series) -> dict[str, Data]:
-    """Return the series that a reader gives, with long names cut as other words are.
-
-    Of equal names, later ones are numbered.
-    """
-    if isinstance(series, dict) and all(brief(name) == name for name in series):
-        return series
-    from latencykit.io.build import distinct
-
-    named: dict[str, Data] = {}
-    for name, data in series.items() if isinstance(series, dict) else series:
-        named[distinct(brief(name), named)] = data
-    return named
+    return [named]
 
 
 def select(source: Source, selection: Selection) -> list[tuple[str, str, Data]]:

@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from latencykit._records import record
 from latencykit._text import option
 from latencykit.core import is_samples, is_summary
 from latencykit.core.consistency import COARSE, GRAIN, busy, contradiction, last_place
@@ -28,7 +27,8 @@ from latencykit.errors import InvalidArgumentError
 from latencykit.io.source import Data
 from latencykit.units import NANOSECONDS, format_duration, format_percentile, format_value
 
-_Stated = tuple[str | float, float]  # a statistic's name or a percentile, and its value
+_Stated = tuple[str | float, float]
+"""A statistic's name or a percentile, and its value."""
 
 _SENTINEL = 2.0**63 * (1 - 1e-9)
 _NAMES = {"mean": "mean", "std": "standard deviation", "min": "minimum", "max": "maximum"}
@@ -43,27 +43,49 @@ def stated(
     """Return percentiles and statistics that can be true, and the run with notes on the others."""
     unit = "none" if run.unit == "none" else "ns"
     wrong: list[str] = []
-    kept = dict(stats)
-    for name in [name for name in _NAMES if name in kept]:
-        kept[name] = _number(kept[name])
-        if _impossible(kept[name]):
-            wrong.append(_left_out(name, kept.pop(name), unit))
-    inner: dict[float, float] = {}
-    for percentile, number in sorted(points.items()):
-        value = _number(number)
-        if _impossible(value):
-            wrong.append(_left_out(percentile, value, unit))
-        else:
-            inner[percentile] = value
-    precision = _Precision(unit, min(NANOSECONDS.get(run.unit, 1.0), GRAIN))
-    for doubted, seen in _contradictions(inner, kept, precision):
-        left_out = isinstance(doubted, str) and kept.pop(doubted, None) is not None
-        done = f"{_named(doubted)} was left out" if left_out else "it was raised to that"
-        wrong.append(f"{seen}: {done}")
-    top = kept.get("min", 0.0)
+    kept: dict[str | float, float] = dict(sorted(points.items())) | dict(stats)
+    checked: list[str | float] = [name for name in _NAMES if name in stats]
+    for name in [*checked, *sorted(points)]:
+        kept[name] = value = _number(kept[name])
+        if not 0 <= value < _SENTINEL:  # and not a number
+            seen = f"{_named(name)} is {_shown(value, unit)}, which is not a latency"
+            wrong.append(f"{seen}: it was left out")
+            del kept[name]
+    inner = {name: value for name, value in kept.items() if not isinstance(name, str)}
+    known = {name: value for name, value in kept.items() if isinstance(name, str)}
+    grain = min(NANOSECONDS.get(run.unit, 1.0), GRAIN)
+    for doubted, lower, upper in _pairs(inner, known):
+        if _less(lower[1], upper[1], grain):
+            low, high = (f"{_named(name)}, {_shown(value, unit)}" for name, value in (lower, upper))
+            left_out = isinstance(doubted, str) and known.pop(doubted, None) is not None
+            done = f"{_named(doubted)} was left out" if left_out else "it was raised to that"
+            wrong.append(f"{low}, lies below {high}, which {CONTRADICTS} it: {done}")
+    top = known.get("min", 0.0)
     for percentile, value in inner.items():
         inner[percentile] = top = max(top, value)
-    return inner, kept, run.with_notes(*wrong)
+    return inner, known, run.with_notes(*wrong)
+
+
+def _pairs(
+    points: Mapping[float, float], stats: Mapping[str, float]
+) -> Iterator[tuple[str | float, _Stated, _Stated]]:
+    """Yield what is doubted if the first of two values lies below the second."""
+    inner = list(points.items())
+    top = inner[0] if inner else (0.0, 0.0)
+    for pair in inner[1:]:
+        yield pair[0], pair, top
+        top = pair if pair[1] > top[1] else top
+    least, mean, most = ((name, stats.get(name, math.nan)) for name in ("min", "mean", "max"))
+    if inner:
+        yield "max", most, top
+        yield "min", inner[0], least
+    yield from (("min", most, least), ("mean", mean, least), ("mean", most, mean))
+
+
+def _less(value: float, least: float, grain: float) -> bool:
+    """True if a value is less than another by more than rounding to a last place, or `grain`."""
+    below = least * (1 - COARSE) - last_place(least, grain)
+    return value < least and value + last_place(value, grain) < below
 
 
 def whole_count(count: object) -> int | None:
@@ -89,10 +111,6 @@ def _number(value: Any) -> float:
         return math.inf if value > 0 else -math.inf
 
 
-def _impossible(value: float) -> bool:
-    return not 0 <= value < _SENTINEL  # not a number compares as False
-
-
 def _named(name: str | float) -> str:
     return f"the {_NAMES[name]}" if isinstance(name, str) else f"p{format_percentile(name)}"
 
@@ -103,54 +121,6 @@ def _shown(value: float, unit: str) -> str:
         if unit == "none" or not abs(value) < _SENTINEL
         else format_value(value, unit, 4)
     )
-
-
-def _left_out(name: str | float, value: float, unit: str) -> str:
-    return f"{_named(name)} is {_shown(value, unit)}, which is not a latency: it was left out"
-
-
-@record()
-class _Precision:
-    """How values are printed: their unit, and the last place that they are rounded to, in ns."""
-
-    unit: str
-    grain: float
-
-    def less(self, value: float, least: float) -> bool:
-        """True if a value is less than another by more than rounding."""
-        below = least * (1 - COARSE) - last_place(least, self.grain)
-        return value < least and value + last_place(value, self.grain) < below
-
-    def order(
-        self, name: str | float, value: float, other: str | float, least: float
-    ) -> Iterator[str]:
-        """The contradictions where a value lies below another."""
-        if self.less(value, least):
-            yield (
-                f"{_named(name)}, {_shown(value, self.unit)}, lies below {_named(other)}, "
-                f"{_shown(least, self.unit)}, which {CONTRADICTS} it"
-            )
-
-
-def _contradictions(
-    points: Mapping[float, float], stats: Mapping[str, float], precision: _Precision
-) -> list[tuple[str | float, str]]:
-    """The values that are not believed, each with what contradicts it."""
-    wrong: list[tuple[str | float, str]] = []
-    inner = list(points.items())
-    at, top = inner[0] if inner else (0.0, 0.0)
-    for percentile, value in inner[1:]:
-        seen = precision.order(percentile, value, at, top)
-        wrong += [(percentile, text) for text in seen]
-        at, top = (percentile, value) if value > top else (at, top)
-    least, mean, most = ((name, stats.get(name, math.nan)) for name in ("min", "mean", "max"))
-    pairs: list[tuple[_Stated, _Stated, str]] = []
-    if inner:
-        pairs = [(most, (at, top), "max"), (inner[0], least, "min")]
-    pairs += [(most, least, "min"), (mean, least, "mean"), (most, mean, "mean")]
-    for lower, upper, doubted in pairs:
-        wrong += [(doubted, text) for text in precision.order(*lower, *upper)]
-    return wrong
 
 
 # ------------------------------------------------------------ what was read
@@ -180,7 +150,7 @@ def believed(data: Data) -> Data:
     wrong: dict[str, str] = {}
     if data.index.size:
         unit = "none" if data.unit == "none" else "ns"
-        precision = _Precision(unit, min(NANOSECONDS.get(run.unit, 1.0), GRAIN))
+        grain = min(NANOSECONDS.get(run.unit, 1.0), GRAIN)
         low, high = (edges(data.index[[0, -1]]) for edges in (data.buckets.low, data.buckets.high))
         bounds = [("max", float(low[1]), "below"), ("mean", float(low[0]), "below")]
         if not data.censored:
@@ -188,7 +158,7 @@ def believed(data: Data) -> Data:
         for name, bound, side in bounds:
             value, edge = stats.get(name, bound), _shown(bound, unit)
             lower, upper = (value, bound) if side == "below" else (bound, value)
-            if precision.less(lower, upper):  # by more than rounding
+            if _less(lower, upper, grain):  # by more than rounding
                 span = f"from {edge} on" if side == "below" else f"up to {edge}"
                 seen = f"{_named(name)}, {_shown(value, unit)}, lies {side} counted values, {span}"
                 seen += f", which {CONTRADICTS} it: it was left out"

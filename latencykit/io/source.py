@@ -103,32 +103,27 @@ def compression(begin: bytes) -> str | None:
 
 def _codec(kind: str) -> tuple[Callable[[], Any], tuple[type[Exception], ...]]:
     """What makes a decoder, whose package is imported only now, and its errors for corruption."""
-    window = in_force().window
-    make: Callable[[], Any]
-    errors: list[Any] = [OSError, ValueError, zlib.error]
+    window, errors = in_force().window, (OSError, ValueError, zlib.error)
     if kind == "gzip":
         codec: Any = zlib
         with contextlib.suppress(ImportError):
             from isal import isal_zlib as codec
-        make = partial(codec.decompressobj, wbits=31)
-        errors.append(codec.error)
-    elif kind == "xz":
+        return partial(codec.decompressobj, wbits=31), (*errors, codec.error)
+    if kind == "xz":
         import lzma
 
         make = partial(lzma.LZMADecompressor, memlimit=window + (1 << 20))
-        errors.append(lzma.LZMAError)
-    elif kind == "bzip2":
+        return make, (*errors, lzma.LZMAError)
+    if kind == "bzip2":
         import bz2
 
-        make = bz2.BZ2Decompressor
-    else:
-        try:
-            import zstandard
-        except ImportError as missing:
-            raise MissingPackageError("zstandard", "Reading a .zst file", "arrow") from missing
-        make = zstandard.ZstdDecompressor(max_window_size=window).decompressobj
-        errors.append(zstandard.ZstdError)
-    return make, tuple(errors)
+        return bz2.BZ2Decompressor, errors
+    try:
+        import zstandard
+    except ImportError as missing:
+        raise MissingPackageError("zstandard", "Reading a .zst file", "arrow") from missing
+    decoder = zstandard.ZstdDecompressor(max_window_size=window)
+    return decoder.decompressobj, (*errors, zstandard.ZstdError)
 
 
 def _unpacked(kind: str, source: Source, raw: IO[bytes]) -> Iterator[bytes]:
@@ -148,11 +143,8 @@ def _unpacked(kind: str, source: Source, raw: IO[bytes]) -> Iterator[bytes]:
                 f"{source.shown}: the {kind} stream looks back on more than "
                 f"{in_force().window:,} bytes; --limit window=SIZE (lk.limits) allows more"
             ) from None
-        raise _corrupt(source, f"the compressed stream is corrupt ({error})") from None
-
-
-def _corrupt(source: Source, reason: str) -> CorruptInputError:
-    return source.corrupt(None, reason, "", "decompress it by hand and see")
+        seen = f"the compressed stream is corrupt ({error})"
+        raise source.corrupt(None, seen, "", "decompress it by hand and see") from None
 
 
 def _members(kind: str, source: Source, raw: IO[bytes], make: Callable[[], Any]) -> Iterator[bytes]:
@@ -167,7 +159,7 @@ def _members(kind: str, source: Source, raw: IO[bytes], make: Callable[[], Any])
             if not piece or piece[1:4] == _SKIPPABLE:
                 return
             if compression(piece) != kind:
-                raise _corrupt(source, "other bytes follow the end of the compressed stream")
+                raise ValueError("other bytes follow its end")
             decoder = make()
         elif not full and not (piece := piece or raw.read(size)):
             source.cut = True
@@ -194,9 +186,9 @@ def _messages(_: str, source: Source, raw: IO[bytes], make: Callable[[], Any]) -
         for at in range(0, size, _ZSTD_PIECE):
             message += decoder.decompress(frame[at : at + _ZSTD_PIECE])
             if len(message) > most:
-                raise _corrupt(source, f"a compressed message has more than {most:,} bytes")
+                raise ValueError(f"a message has more than {most:,} bytes")
         if size and not decoder.eof:
-            raise _corrupt(source, "the compressed stream is corrupt (a message ends early)")
+            raise ValueError("a message ends early")
         is_json = message.lstrip()[:1] in (b"{", b"[")
         if message:
             yield message + b"\n" if is_json else len(message).to_bytes(4, "big") + message

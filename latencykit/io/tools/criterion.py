@@ -130,15 +130,11 @@ def read_raw(source: Source, options: ReadOptions) -> dict[str, Data]:
             batch = float(row["sample_measured_value"]) / float(row["iteration_count"])
             value = batch * NANOSECONDS[row["unit"]]
         except (ValueError, TypeError, KeyError, ZeroDivisionError):
-            seen = "a row without a measured time"
-            options.reject(source.corrupt(reader.line_num, seen, "a number and its unit"))
+            options.refuse(source, reader.line_num, "a row without a measured time", "a number")
             continue
         values.setdefault(name, []).append(value)
     run = _RUN.with_notes("each value is the mean of a batch of calls")
-    return {
-        name: data_from_values(nanoseconds_of(batches, "ns"), run)
-        for name, batches in values.items()
-    }
+    return {name: data_from_values(np.round(some, 3), run) for name, some in values.items()}
 
 
 def read_text(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
@@ -170,11 +166,11 @@ def read_libtest(source: Source, options: ReadOptions) -> Series:
             options.report(f"{source.shown}: {name} is in {unit}, not in a unit of time; left out")
             continue
         value = nanoseconds(cell.replace(",", ""), unit)
-        if estimates:
-            yield name.strip(), Summary({"mean": value}, {}, None, "ns", _RUN.with_notes(_HINT))
-        else:
+        stats, points, run = {"mean": value}, dict[float, float](), _RUN.with_notes(_HINT)
+        if not estimates:
+            stats, points = {}, {50.0: value}
             run = _RUN.replace(tool="cargo bench").with_notes(_MEDIAN)
-            yield name.strip(), Summary({}, {50.0: value}, None, "ns", run)
+        yield name.strip(), Summary(stats, points, None, "ns", run)
 
 
 FORMATS = {

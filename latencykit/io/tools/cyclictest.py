@@ -58,26 +58,22 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:
             )
         return _with_all(series, run)
     numbers = [[int(row[0]), *map(int, row[1].split())] for row in rows]
-    if len({len(row) for row in numbers}) > 1:
-        seen = "rows of the histogram have unlike numbers of columns"
-        raise source.corrupt(None, seen, "one per thread", "run cyclictest anew")
-    table = np.array(numbers, np.int64)
+    width = {len(row) for row in numbers}
     lows, highs, means, over = (
         [int(part) for part in fact(text, rf"^# {name}:((?: \d+)+)", str.split) or ()]
         for name in ("Min Latencies", "Max Latencies", "Avg Latencies", "Histogram Overflows")
     )
-    threads = len(lows) or table.shape[1] - 1  # --histofall adds a column with the sum of all
-    footers = [row for row in (lows, highs, means, over) if row]
-    if threads >= table.shape[1] or any(len(row) < threads for row in footers):
-        seen = "the closing lines and the rows have unlike numbers of columns"
+    threads = len(lows) or max(width) - 1  # --histofall adds a column with the sum of all
+    footers = [len(row) for row in (lows, highs, means, over) if row]
+    if len(width) > 1 or threads >= max(width) or min(footers, default=threads) < threads:
+        seen = "the rows, or they and the closing lines, have unlike numbers of columns"
         raise source.corrupt(None, seen, "one per thread", "run cyclictest anew")
+    table = np.array(numbers, np.int64)
     if not highs:
-        run = run.with_notes(
-            Note(
-                "the closing lines are missing: "
-                "the file is truncated, overflows and maxima are unknown"
-            )
+        cut = (
+            "the closing lines are missing: the file is truncated, overflows and maxima are unknown"
         )
+        run = run.with_notes(Note(cut))
     value, edge = table[:, 0], int(table[-1, 0]) + 1
     for thread in range(threads):
         footer = {"min": lows, "max": highs, "mean": means}

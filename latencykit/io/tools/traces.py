@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -63,29 +64,10 @@ _EXPORT: Schema = {
 _Span = tuple[str, str, str, str, str, str, int, int, bool, dict[str, Any]]
 
 
-def _documents(source: Source, notes: list[str]) -> Iterator[Any]:
-    """Documents one after the other; the items of lists, which may be lists of spans by trace."""
-    for value in json_text.values(source.text(), source, notes):
-        yield from value if isinstance(value, list) else [value]
-
-
 def _parent(span_id: object) -> str:
     """The id of a parent; some writers state zeros for none."""
     text = str(span_id or "")
     return text if text.strip("0") else ""
-
-
-def _plain(value: Any) -> object:
-    """A value of OTLP's AnyValue, ``{"stringValue": "x"}``; lists and maps as JSON."""
-    if isinstance(value, dict) and len(value) == 1:
-        ((kind, value),) = value.items()
-        if kind.lower().replace("_", "") == "intvalue" and str(value).lstrip("-").isdigit():
-            return int(value)
-    return json.dumps(value) if isinstance(value, dict | list) else value
-
-
-def _messages(source: Source, _: list[str]) -> Iterator[JSONObject]:
-    return messages(memoryview(source.bytes()), _EXPORT)
 
 
 def _otlp(documents: Iterable[JSONObject]) -> Iterator[_Span]:
@@ -115,9 +97,18 @@ _KINDS = {"1": "internal", "2": "server", "3": "client", "4": "producer", "5": "
 
 
 def _attributes(entries: Any) -> JSONObject:
-    return {
-        str(attribute.get("key")): _plain(attribute.get("value")) for attribute in entries or []
-    }
+    """The values of AnyValues, ``{"stringValue": "x"}``, by their keys; lists and maps as JSON."""
+    found: JSONObject = {}
+    for entry in entries or []:
+        value = entry.get("value")
+        if isinstance(value, dict) and len(value) == 1:
+            ((kind, value),) = value.items()
+            if kind.lower().replace("_", "") == "intvalue" and str(value).lstrip("-").isdigit():
+                value = int(value)
+        found[str(entry.get("key"))] = (
+            json.dumps(value) if isinstance(value, dict | list) else value
+        )
+    return found
 
 
 def _jaeger(documents: Iterable[JSONObject]) -> Iterator[_Span]:
@@ -172,12 +163,18 @@ def _read(
     tool: str,
     source: Source,
     options: ReadOptions,
-    documents: Callable[[Source, list[str]], Iterator[Any]] = _documents,
+    *,
+    binary: bool = False,
 ) -> dict[str, Data]:
     notes: list[str] = []
-    rows = list(spans(documents(source, notes)))
+    if binary:
+        rows = list(spans(messages(memoryview(source.bytes()), _EXPORT)))
+    else:  # documents, one after the other, which may be lists of spans by trace
+        values = json_text.values(source.text(), source, notes)
+        lists = (value if isinstance(value, list) else [value] for value in values)
+        rows = list(spans(chain.from_iterable(lists)))
     if not rows:
-        raise source.corrupt(None, "it contains no span", "at least one", "was a trace exported?")
+        return {}
     trace, own, parent, operation, service, kind, start, end, failed, attributes = zip(
         *rows, strict=True
     )
@@ -222,9 +219,7 @@ def _read(
 
     def samples(chosen: AnyArray) -> Samples:
         chosen = chosen[np.argsort(begin[chosen], kind="stable")]
-        tag = None
-        if len(set(name[chosen].tolist())) > 1:
-            tag = name[chosen]
+        tag = name[chosen] if len(set(name[chosen].tolist())) > 1 else None
         columns = {key: cells[chosen] for key, cells in further.items()}
         return Samples(
             start=begin[chosen], duration=(until - begin)[chosen], outcome=outcome[chosen], tag=tag,
@@ -234,7 +229,7 @@ def _read(
         )  # fmt: skip
 
     if not known.any():
-        raise source.corrupt(None, "no span has a start and an end", "times of spans", "")
+        return {}
     if options.series:
         timed = np.flatnonzero(known)
         number = {operation: k for k, operation in enumerate(dict.fromkeys(name[timed].tolist()))}
@@ -242,9 +237,7 @@ def _read(
         ends = np.cumsum(np.bincount(group))[:-1]
         parts = np.split(timed[np.argsort(group, kind="stable")], ends)
         return dict(zip(number, map(samples, parts), strict=True))
-    if not root.any():
-        root = known
-    return {"": samples(np.flatnonzero(root))}
+    return {"": samples(np.flatnonzero(root if root.any() else known))}
 
 
 def _sniff_otlp_protobuf(head: Head) -> Confidence:
@@ -268,7 +261,7 @@ FORMATS = {
     "otlp-traces": (has_match(_JSON, _OTLP), partial(_read, _otlp, "OpenTelemetry")),
     "otlp-traces-protobuf": (
         _sniff_otlp_protobuf,
-        partial(_read, _otlp, "OpenTelemetry", documents=_messages),
+        partial(_read, _otlp, "OpenTelemetry", binary=True),
     ),
     "jaeger": (has_match(_JSON, _JAEGER, '"spanID"'), partial(_read, _jaeger, "Jaeger")),
     "zipkin": (

@@ -63,11 +63,8 @@ _WRK2_HINT = "wrk2 --latency prints the distribution"
 def _named_runs(source: Source) -> list[tuple[Section, str]]:
     """Return the runs in a file: one is named after the file, several after their URLs."""
     parts = sections(source, _RUN)
-    if len(parts) == 1:
-        return [(parts[0], "")]
-    urls = [fact(part.text, _BEGIN, str) for part in parts]
-    names = [url or f"run {number}" for number, url in enumerate(urls, 1)]
-    return list(zip(parts, names, strict=True))
+    urls = [fact(part.text, _BEGIN, str) or f"run {k}" for k, part in enumerate(parts, 1)]
+    return list(zip(parts, urls if len(parts) > 1 else [""], strict=True))
 
 
 def _ns_of(text: str) -> float:
