@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from latencykit._typing import Ints, JSONObject
+from latencykit._typing import JSONObject
 from latencykit.core.blocks import Block, MemoryPart
 from latencykit.core.buckets import Buckets, EdgeBuckets, HdrBuckets
 from latencykit.core.histogram import Histogram
@@ -120,15 +120,14 @@ def data_of(record: JSONObject) -> Data:
         )
     if kind == "histogram":
         bound = record["censored_at"]
-        buckets, index = _buckets(record["buckets"]), _ints(record["index"])
-        counts = _ints(record["counts"])
-        _check(buckets, np.array([0, index.size]), index, counts)
+        block = block_of(record | {"rows": [0], "indptr": [0, len(record["index"])]}, 1)
         stats, (percentiles, values) = record["reported_stats"], record["reported_percentiles"]
         if not _numbers([*stats.values(), *percentiles, *values, record["censored"], bound or 0]):
             raise ValueError("a stated number is none")
         return Histogram(
-            buckets, index, counts, unit, run, stats, (tuple(percentiles), tuple(values)),
-            record["censored"], float("inf") if bound is None else bound,
+            block.buckets, block.index, block.counts, unit, run, stats,
+            (tuple(percentiles), tuple(values)), record["censored"],
+            float("inf") if bound is None else bound,
         )  # fmt: skip
     if kind != "log":
         raise ValueError(f"no data type is called {kind!r}")
@@ -169,52 +168,34 @@ def _run(facts: JSONObject) -> Run:
 
 
 def block_of(record: JSONObject, intervals: int) -> Block:
-    """Return a checked block of a log with this number of intervals."""
-    rows, indptr, index, counts = (_ints(record[key]) for key in _BLOCK)
-    block = Block(rows, indptr, index, counts, _buckets(record["buckets"]))
-    if (
-        block.indptr.shape != (block.rows.size + 1,)
-        or ((block.rows < 0) | (block.rows >= intervals)).any()
-    ):
+    """Return a block of a log with this number of intervals; rows that fit no histogram raise."""
+    rows, indptr, index, counts = (np.asarray(record[key], np.int64) for key in _BLOCK)
+    layout = record["buckets"]
+    buckets: Any
+    if "digits" in layout:
+        buckets = HdrBuckets(layout["digits"], layout["lowest"], layout["scale"])
+        slots = counts_length(buckets, _MOST)
+    else:
+        open_ended = layout.get("open_ended") is True
+        buckets = EdgeBuckets(layout["low"], layout["high"], open_ended=open_ended)
+        slots = len(buckets)
+    if indptr.shape != (rows.size + 1,) or ((rows < 0) | (rows >= intervals)).any():
         raise ValueError("rows and indptr do not fit together")
-    _check(block.buckets, block.indptr, block.index, block.counts)
-    return block
-
-
-def _check(buckets: Buckets, indptr: Ints, index: Ints, counts: Ints) -> None:
-    """Refuse rows that could not be a histogram's."""
-    if (
-        index.shape != counts.shape
-        or indptr[0] != 0
-        or indptr[-1] != index.size
-        or (np.diff(indptr) < 0).any()
-    ):
+    ends = [*indptr[[0, -1]].tolist(), *index.shape]
+    if ends != [0, index.size, *counts.shape] or (np.diff(indptr) < 0).any():
         raise ValueError("index and counts do not fit together")
-    sized: Any = buckets
-    slots = counts_length(sized, _MOST) if isinstance(buckets, HdrBuckets) else len(sized)
     if (counts < 0).any() or (index < 0).any() or (index >= slots).any():
         raise ValueError("a count or an index is out of its range")
-    steps = np.diff(index)
-    inner = indptr[1:-1]
+    steps, inner = np.diff(index), indptr[1:-1]
     steps[inner[(inner > 0) & (inner < index.size)] - 1] = 1  # a new row begins anywhere
     if (steps <= 0).any():
         raise ValueError("the indices of a row do not ascend")
-
-
-def _ints(numbers: list[int]) -> Ints:
-    return np.asarray(numbers, np.int64)
+    return Block(rows, indptr, index, counts, buckets)
 
 
 def _numbers(values: Iterable[object]) -> bool:
     # not-a-number is not below it
     return all(isinstance(v, (int, float)) and abs(v) <= _LARGEST for v in values)
-
-
-def _buckets(record: JSONObject) -> Buckets:
-    if "digits" in record:
-        return HdrBuckets(record["digits"], record["lowest"], record["scale"])
-    open_ended = record.get("open_ended") is True
-    return EdgeBuckets(record["low"], record["high"], open_ended=open_ended)
 
 
 FORMATS = {

@@ -6,7 +6,7 @@ import csv
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,8 +51,23 @@ def write_csv(series: Mapping[str, Data], path: Path, percentiles: str | None = 
             for table in _tables(data, columns, facts)
         )
     with path.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.writer(stream, lineterminator="\n")
         for number, (name, table) in enumerate(tables):
-            _rows(stream, table, guarded(name), header=number == 0)
+            if number == 0:
+                writer.writerow(["series", *table])
+            rows = zip(*map(_plain, table.values()), strict=True)
+            writer.writerows((guarded(name), *row) for row in rows)
+
+
+def _plain(column: AnyArray) -> list[Any]:
+    """Whole numbers without a decimal point, nothing for not-a-number."""
+    array = np.asarray(column)
+    if array.dtype.kind != "f":
+        return list(array.tolist())
+    whole = np.isfinite(array) & (np.abs(array) < 2**53)
+    if whole.all() and (array == np.rint(array)).all():
+        return list(array.astype(np.int64).tolist())
+    return ["" if value != value else value for value in array.tolist()]
 
 
 def _tables(
@@ -128,68 +143,43 @@ def _provenance(data: Data, facts: Sequence[str], size: int) -> dict[str, AnyArr
 def requests_tables(
     series: Mapping[str, Samples], safe: Callable[[str], str] = str
 ) -> dict[str, dict[str, AnyArray]]:
-    """A table per series, all with the same columns; empty where only others have them."""
+    """A table per series, its own columns first, texts `safe`; all have the same columns."""
     facts = _known_facts(series.values())
-    tables = {name: _requests_table(data, facts, safe) for name, data in series.items()}
+    tables: dict[str, dict[str, Any]] = {}
+    for name, data in series.items():
+        unit = _unit_suffix(data)
+        columns: dict[str, Any] = {
+            f"start{unit}": data.start,
+            f"duration{unit}": data.duration,
+            f"intended{unit}": data.intended,
+            "outcome": None if data.outcome is None else np.asarray(OUTCOMES)[data.outcome],
+            "connection": data.connection,
+            "tag": None if data.tag is None else _cells(data.tag.tolist(), safe),
+        }
+        table = {key: column for key, column in columns.items() if column is not None}
+        for key in data.columns:
+            cells = data.columns.cells(key)
+            if isinstance(cells, Words):
+                cells = np.array([*map(safe, cells.names), ""], object)[cells.codes]
+            table.setdefault(key, cells)
+        tables[name] = table | {
+            key: cells
+            for key, cells in _provenance(data, facts, len(data.duration)).items()
+            if key not in table
+        }
     if any("outcome" in table for table in tables.values()):
         for name, data in series.items():
             tables[name].setdefault("outcome", np.full(len(data.duration), OUTCOMES[0], object))
     names = list(dict.fromkeys(key for table in tables.values() for key in table))
-    return {
-        name: {
-            key: table[key] if key in table else np.full(len(series[name].duration), None, object)
-            for key in names
-        }
-        for name, table in tables.items()
-    }
-
-
-def _requests_table(
-    data: Samples, facts: Sequence[str], safe: Callable[[str], str]
-) -> dict[str, AnyArray]:
-    """The columns of samples, their own first, with texts made `safe`."""
-    unit = _unit_suffix(data)
-    columns = {
-        f"start{unit}": data.start,
-        f"duration{unit}": data.duration,
-        f"intended{unit}": data.intended,
-        "outcome": None if data.outcome is None else np.asarray(OUTCOMES)[data.outcome],
-        "connection": data.connection,
-        "tag": None if data.tag is None else _cells(data.tag.tolist(), safe),
-    }
-    table: dict[str, AnyArray] = {
-        key: column for key, column in columns.items() if column is not None
-    }
-    for key in data.columns:
-        cells = data.columns.cells(key)
-        if isinstance(cells, Words):
-            cells = np.array([*map(safe, cells.names), ""], object)[cells.codes]
-        table.setdefault(key, cells)
-    for key, cells in _provenance(data, facts, len(data.duration)).items():
-        table.setdefault(key, cells)
-    return table
+    for name, table in tables.items():  # empty where only others have a column
+        none = np.full(len(series[name].duration), None, object)
+        tables[name] = {key: table.get(key, none) for key in names}
+    return tables
 
 
 def _cells(texts: Sequence[str], safe: Callable[[str], str] = guarded) -> NDArray[np.object_]:
     changed = {text: safe(text) for text in set(texts)}
     return np.asarray([changed[text] for text in texts], object)
-
-
-def _rows(stream: IO[str], columns: Mapping[str, object], name: str, *, header: bool) -> None:
-    """Columns as lines; whole numbers without a decimal point, nothing for not-a-number."""
-    writer = csv.writer(stream, lineterminator="\n")
-    if header:
-        writer.writerow(["series", *columns])
-    plain = []
-    for array in map(np.asarray, columns.values()):
-        exact = array.dtype.kind == "f" and np.isfinite(array).all()
-        if exact and (array == np.rint(array)).all() and (np.abs(array) < 2**53).all():
-            plain.append(array.astype(np.int64).tolist())
-        elif array.dtype.kind == "f":
-            plain.append(["" if value != value else value for value in array.tolist()])
-        else:
-            plain.append(array.tolist())
-    writer.writerows((name, *row) for row in zip(*plain, strict=True))
 
 
 # ------------------------------------------------------------
@@ -200,11 +190,21 @@ def write_series(series: Mapping[str, Data], path: Path, suffix: str = "", **opt
     """Write one or several series to a file; its suffix, or this one, names the format."""
     from latencykit.io import native_json as json_native
     from latencykit.io.hgrm import write_hgrm
-    from latencykit.io.hlog import write_hlog
+    from latencykit.io.hlog import as_log, write_hlog
 
     suffix = suffix or checked_suffix(path)
     if suffix == ".hlog":
-        write_hlog(_together(series), path)
+        data = next(iter(series.values()))
+        if len(series) > 1:  # one log with a tag per series: its own, or its name
+            logs = {name: as_log(data) for name, data in series.items()}
+            tagged = any(log.run.tags for log in logs.values())  # one without is the untagged rest
+            data = merge_logs(
+                [
+                    log.with_tag(log.run.tags[0] if log.run.tags else None if tagged else name)
+                    for name, log in logs.items()
+                ]
+            )
+        write_hlog(data, path)
     elif suffix == ".hgrm":
         chosen = {
             key: options[key]
@@ -229,21 +229,6 @@ def write_series(series: Mapping[str, Data], path: Path, suffix: str = "", **opt
             parquet.write_requests(requests_tables(samples), path)
         else:
             parquet.write_parquet(series, path)
-
-
-def _together(series: Mapping[str, Data]) -> Data:
-    """One log of several series, with a tag per series: its own, or its name."""
-    from latencykit.io.hlog import as_log
-
-    if len(series) == 1:
-        return next(iter(series.values()))
-    logs = {name: as_log(data) for name, data in series.items()}
-    tagged = any(log.run.tags for log in logs.values())  # a series without one is the untagged rest
-    logs = {
-        name: log.with_tag(log.run.tags[0] if log.run.tags else None if tagged else name)
-        for name, log in logs.items()
-    }
-    return merge_logs(list(logs.values()))
 
 
 def checked_suffix(path: Path) -> str:
