@@ -117,21 +117,16 @@ def _struct(cursor: _Cursor) -> Fields:
     member = 0
     while step := cursor.number():
         member += step
-        rows = [_named(cursor) for _ in range(cursor.number() if member == 2 else 1)]
-        fields = rows if member == 2 else fields
+        for _ in range(cursor.number() if member == 2 else 1):
+            name, number, part = "", 0, 0
+            while piece := cursor.number():
+                part += piece
+                if part == 1:
+                    name = cursor.bytes(cursor.number()).decode("utf-8", "replace")
+                else:
+                    number = cursor.signed()
+            fields += [(name, number)] * (member == 2)
     return fields
-
-
-def _named(cursor: _Cursor) -> tuple[str, int]:
-    """A name and a type."""
-    name, number, member = "", 0, 0
-    while step := cursor.number():
-        member += step
-        if member == 1:
-            name = cursor.bytes(cursor.number()).decode("utf-8", "replace")
-        else:
-            number = cursor.signed()
-    return name, number
 
 
 def _chain(data: bytes, raw: Bytes, at: int, start: int) -> tuple[Ints, Ints]:

@@ -167,9 +167,15 @@ def table_chunks(
         if len(table):
             yield replace(table, first=done)
         done += size
-    if tail.strip(b"\0\r\n\t "):
-        last = _tail_frame(bytes(tail), source, layout)
-        if last is None:
+    if tail.strip(b"\0\r\n\t "):  # the last line, which has no line break
+        text, last = tail.decode("utf-8", "replace"), Table({})
+        blanks, sep = layout.sep == " ", layout.sep
+        fields = text.split() if blanks else next(csv.reader([text], delimiter=sep), [])
+        commented = layout.comment and text.startswith(layout.comment)
+        if len(fields) >= len(layout.columns) and not commented:
+            with contextlib.suppress(CorruptInputError):
+                last, _ = _parsed(_Piece(1, bytes(tail), 0), source, ReadOptions(), layout)
+        if not len(last):
             notes.append(CUT_LINE)
             return
         if len(layout.columns) == 1:
@@ -468,23 +474,6 @@ def row_texts(
     with source.open() as raw:
         lines = io.TextIOWrapper(raw, "utf-8", "replace", newline="")
         return _rows_in(lines, 1, layout.skip, layout.sep, layout.comment, rows)
-
-
-def _tail_frame(tail: bytes, source: Source, layout: RowLayout) -> Table | None:
-    """The last line, which has no line break, as a row; None where it is truncated."""
-    text = tail.decode("utf-8", "replace")
-    fields = (
-        text.split() if layout.sep == " " else next(csv.reader([text], delimiter=layout.sep), [])
-    )
-    if layout.comment and text.startswith(layout.comment):
-        return None
-    if len(fields) < len(layout.columns):
-        return None
-    try:
-        table, size = _parsed(_Piece(1, tail, 0), source, ReadOptions(), layout)
-    except CorruptInputError:
-        return None
-    return table if size else None
 
 
 def line_chunks(source: Source, size: int = _BYTES) -> Iterator[tuple[int, bytes]]:
