@@ -11,6 +11,7 @@ many requests failed is unknown.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from typing import Literal
 
@@ -24,6 +25,7 @@ from latencykit.core.samples import OUTCOMES
 from latencykit.io.build import word_set, words_in
 
 Sense = Literal["good", "bad", "late", "status", "other"]
+Family = Literal["http", "grpc", "exit", ""]
 Style = Literal[
     "flags", "counts", "text", "words", "http", "session", "grpc", "exit", "served", "proxied",
     "envoy",
@@ -67,6 +69,11 @@ _MODIFIERS = word_set(
 _VOCABULARY = _SAID | _NOT | _CARRIERS | _MODIFIERS | {"timed", "time", "out"}
 _LONGEST = 200  # characters of a name, of a cell
 
+_FAMILIES: dict[Family, frozenset[str]] = {
+    "grpc": word_set("grpc rpc"),
+    "exit": word_set("exit exits return returned ret retval rc retcode"),
+    "http": word_set("http https response resp reply"),
+}
 _TRUE = word_set("true t yes y 1 + ✓ ✔")
 _FALSE = word_set("false f no n 0 - ✗ ✘ x")
 _EMPTY = word_set("- nan na n/a null none nil nat <na> [] {}") | {""}
@@ -117,7 +124,7 @@ class Candidate:
     # whether a true cell is a success, a failure or a timeout, whether cells name a status, or
     # whether the head of the name is another thing (a rate, a size)
     sense: Sense
-    family: Literal["http", "grpc", "exit", ""] = ""  # which codes the name states
+    family: Family = ""  # which codes the name states
     # whether all words of the name are of this trade: a ``response_status``, not a
     # ``marital_status``
     strong: bool = True
@@ -164,40 +171,26 @@ def candidate(column: str) -> Candidate | None:
     words = words_of(column)
     if words in (["response", "flag"], ["response", "flags"]):  # Envoy's: "-" where all went well
         return Candidate(column, "bad")
-    if not _SAID & set(words):
+    every, core = set(words), list(words)
+    if not _SAID & every:
         return None
-    core = list(words)
-    while (
-        len(core) > 1
-        and core[-1] not in _SAID
-        and core[-1] in _CARRIERS | _MODIFIERS
-        and _SAID & set(core[:-1])
-    ):
+    while core[-1] not in _SAID and core[-1] in _CARRIERS | _MODIFIERS:
         core.pop()
-    head, before = core[-1], set(core[:-1])
-    strong = set(words) <= _VOCABULARY
+    head, before, strong = core[-1], set(core[:-1]), every <= _VOCABULARY
     if head not in _SAID:
         return Candidate(column, "other", strong=False)
-    if head in _LATE:
-        return Candidate(column, "late", strong=strong)
-    if head in _GOOD or head in _BAD:
+    if head in _GOOD | _BAD:
         good = (head in _GOOD) != bool(before & _NOT)
         return Candidate(column, "good" if good else "bad", strong=strong)
-    if before & _LATE:
+    if head in _LATE or before & _LATE:
         return Candidate(column, "late", strong=strong)
-    all_words = set(words)
-    family: Literal["http", "grpc", "exit", ""] = ""
-    if all_words & {"grpc", "rpc"}:
-        family = "grpc"
-    elif all_words & {"exit", "exits", "return", "returned", "ret", "retval", "rc", "retcode"}:
-        family = "exit"
-    elif all_words & {"http", "https", "response", "resp", "reply"}:
-        family = "http"
+    families = (family for family, names in _FAMILIES.items() if every & names)
+    family: Family = next(families, "")
     if before & _BAD:
         return Candidate(column, "bad", family, strong)
-    if all_words & {"count", "total"}:
+    if every & {"count", "total"}:
         return Candidate(column, "other", strong=False)
-    coded = family != "" or bool(all_words & {"status", "statuses", "code", "codes"})
+    coded = family != "" or bool(every & {"status", "statuses", "code", "codes"})
     return Candidate(column, "status", family, strong and head != "state", coded)
 
 
@@ -213,23 +206,21 @@ def _texts(cells: Cells) -> tuple[AnyArray, list[str]]:
 def reading_of(sample: Cells, column: Candidate) -> Reading | None:
     """Return how a column is read, judged by its first cells; None where it is not understood."""
     codes, texts = _texts(sample)
+    often: Counter[str] = Counter()
     rows = np.bincount(codes[codes >= 0], minlength=len(texts)).tolist()
-    often: dict[str, int] = {}
     for text, number in zip(texts, rows, strict=True):
-        often[text] = often.get(text, 0) + number
-    empties = bool((codes < 0).any()) or any(text in _EMPTY for text in often)
-    often = {text: number for text, number in often.items() if text not in _EMPTY}
+        often[text] += number
+    empties = bool((codes < 0).any()) or not _EMPTY.isdisjoint(often)
+    often = Counter({text: number for text, number in often.items() if text not in _EMPTY})
     if column.sense == "other":
         return None
     if column.sense == "status":
         return _status(column, often)
     failure = _TIMEOUT if column.sense == "late" else _ERROR
-    fine = UNKNOWN if column.sense == "good" else _OK
-    if not often:
-        if column.sense == "good":
-            return None
-        return Reading(column.column, "text", True, failure, _OK)
     flipped = column.sense != "good"
+    fine = _OK if flipped else UNKNOWN
+    if not often:
+        return Reading(column.column, "text", True, failure, _OK) if flipped else None
     if set(often) <= _TRUE | _FALSE:
         return Reading(column.column, "flags", flipped, failure, fine)
     if all(_REAL.fullmatch(text) for text in often):
@@ -246,9 +237,9 @@ def reading_of(sample: Cells, column: Candidate) -> Reading | None:
     }
     if None not in understood.values():
         return Reading(column.column, "words", flipped, failure, fine)
-    if column.sense == "good" or not (empties or _OK in understood.values()):
-        return None
-    return Reading(column.column, "text", flipped, failure, _OK)
+    if flipped and (empties or _OK in understood.values()):
+        return Reading(column.column, "text", flipped, failure, _OK)
+    return None
 
 
 def _status(candidate: Candidate, often: dict[str, int]) -> Reading | None:
@@ -333,38 +324,36 @@ def _of_http(status: int) -> int:
 def outcome_of(cells: Cells, reading: Reading) -> tuple[NDArray[np.int8], list[str]]:
     """Return positions in `OUTCOMES` (`UNKNOWN`: empty), and unknown words, which are failures."""
     codes, texts = _texts(cells)
-    strange: list[str] = []
-    table = [reading.empty if text in _EMPTY else _one(text, reading, strange) for text in texts]
-    return np.array([*table, reading.empty], np.int8)[codes], strange
+    style, strange = reading.style, list[str]()
+    by_flags = style == "flags" or (reading.flipped and style in ("text", "words"))
 
+    def one(text: str) -> int:
+        number = int(float(text)) if _WHOLE.fullmatch(text) else None
+        if text in _EMPTY:
+            return reading.empty
+        if by_flags and text in _TRUE | _FALSE:
+            return reading.failure if (text in _TRUE) == reading.flipped else _OK
+        if style == "envoy":  # its flags say how a request failed, whatever its status is
+            late, left = {"ut", "dt", "si"} & set(text.split(",")), text == "dc"
+            return _TIMEOUT if late else _UNFINISHED if left else _ERROR
+        if number is not None and style in ("counts", "exit"):
+            return reading.failure if number else _OK
+        if number is not None and style == "grpc" and 0 <= number < len(_GRPC_CODES):
+            return _GRPC_CODES[number]
+        if number == 0 and style in ("session", "proxied"):
+            return _OK
+        if number in _SERVED and style in ("served", "proxied"):
+            return _OK
+        if number is not None and style in ("http", "session", "served", "proxied"):
+            return _of_http(number)
+        understood = outcome_of_word(text)
+        if style == "text" and understood in (None, _ERROR):
+            return reading.failure
+        if understood is None:
+            strange.append(text)
+        return _ERROR if understood is None else understood
 
-def _one(text: str, reading: Reading, strange: list[str]) -> int:
-    """The outcome of one distinct text."""
-    number = int(float(text)) if _WHOLE.fullmatch(text) else None
-    if (
-        reading.style == "flags" or (reading.flipped and reading.style in ("text", "words"))
-    ) and text in _TRUE | _FALSE:
-        return reading.failure if (text in _TRUE) == reading.flipped else _OK
-    if reading.style in ("counts", "exit") and number is not None:
-        return reading.failure if number else _OK
-    if reading.style == "grpc" and number is not None and 0 <= number < len(_GRPC_CODES):
-        return _GRPC_CODES[number]
-    if reading.style == "envoy":  # its flags say how a request failed, whatever its status is
-        late, left = {"ut", "dt", "si"} & set(text.split(",")), text == "dc"
-        return _TIMEOUT if late else _UNFINISHED if left else _ERROR
-    if reading.style in ("session", "proxied") and number == 0:
-        return _OK
-    if reading.style in ("served", "proxied") and number in _SERVED:
-        return _OK
-    if reading.style in ("http", "session", "served", "proxied") and number is not None:
-        return _of_http(number)
-    understood = outcome_of_word(text)
-    if reading.style == "text" and understood in (None, _ERROR):
-        return reading.failure
-    if understood is None:
-        strange.append(text)
-        return _ERROR
-    return understood
+    return np.array([*map(one, texts), reading.empty], np.int8)[codes], strange
 
 
 def combined(columns: Sequence[NDArray[np.int8]]) -> tuple[NDArray[np.int8], int]:
