@@ -83,7 +83,7 @@ def _access_log(
 
 
 def _behind(right: int, part: int = 0) -> str:
-    """The pattern of a number with so many fields behind it; of 0/250000, a part."""
+    """The pattern of a number with that many fields behind it; of 0/250000, a part."""
     number = r"(?:\d+/)" * part + r"<>(?:/\d+)*[a-zµμ]{0,4}"
     return rf'(?:.*?[ \t])?"?{number}"?(?:[ \t]+{_FIELD}){{{right}}}[ \t\r]*$'
 
