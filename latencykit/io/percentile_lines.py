@@ -2,7 +2,7 @@
 
 A text consists of these lines, and others::
 
-    row        label {statistic} {aside}
+    row        label {statistic} {aside}, or names on one line and their values on the next
     statistic  name [unit] [":" "=" "|" "in" "is" "<=" "..."] value [unit], or value unit name
     name       p99 p(99) p99_9 p999 99% 99.9'th, mean avg median min max fastest worst …
     count      [failed …] requests|samples|errors|… [":" …] number, or number requests
@@ -65,6 +65,7 @@ _BEFORE = re.compile(
     re.IGNORECASE,
 )
 _NAME_ONLY = re.compile(_NAME, re.IGNORECASE)
+_SPREAD = re.compile(r"st(?:an)?d", re.IGNORECASE)
 _ENDS = {"best": "min", "worst": "max"}
 # ``Max time (s): 20`` is how long a run was to last, ``Max requests: 5000`` is its number.
 _LIMIT = re.compile(
@@ -193,6 +194,17 @@ def _statistics(line: str, context: str) -> tuple[str, list[_Statistic]] | None:
     return " ".join(word for word in bare if not _LOG_LEVEL.fullmatch(word)), stats
 
 
+def _row_below(names: str, values: str) -> str | None:
+    """Return a row of names above a row of values (``P50 P99`` / ``1ms 2ms``) as pairs."""
+    heads, cells = ([c for c in re.split(r"[\s|│]+", line) if c] for line in (names, values))
+    named = sum(bool(_NAME_ONLY.fullmatch(head) or _SPREAD.match(head)) for head in heads)
+    if named < 2 or named < len(heads) - 1 or len(heads) != len(cells):
+        return None
+    both = zip(heads, cells, strict=True)
+    pairs = [f"{head}: {cell}" for head, cell in both if _NAME_ONLY.fullmatch(head)]
+    return " ".join(pairs) if all(map(_STATISTIC.fullmatch, pairs)) else None
+
+
 def _facts(line: str, number: int) -> Iterator[_Fact]:
     """Yield what a line says about the numbers of requests: all, good ones, failed ones."""
     for match in _COUNT.finditer(line[:_LONGEST]):
@@ -210,18 +222,19 @@ def _groups(text: str, *, once: bool = False) -> list[_Group]:
     """
     events: list[_Group | _Fact] = []
     latest: dict[str, _Group] = {}
-    heading = ""
+    heading = above = ""
     prose = rows = 0
     for number, line in enumerate(text.splitlines()):
         if not re.search(r"\w", line):
             continue  # a rule is not a heading
-        row = _statistics(line[:_LONGEST], heading)
+        row = _statistics((above and _row_below(above, line)) or line[:_LONGEST], heading)
         facts = list(_facts(line if row is None else _NOTED.sub("", line), number))
+        above = line if _NAME_ONLY.search(line) else ""
         if row is None:
             events += facts
             prose += bool(_STATISTIC.search(line[:_LONGEST])) and not _NOT_A_TIME.search(line)
             noted = _NOTED.search(line) is not None
-            if not _NAME_ONLY.search(line) and (noted or not facts):
+            if not above and (noted or not facts):
                 heading = line.strip()[:200]
                 # its counts are those of a block of its own; a run's report is of no interval
                 latest = {} if noted else {k: g for k, g in latest.items() if not g.periodic}

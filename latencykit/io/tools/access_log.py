@@ -88,8 +88,8 @@ def _behind(right: int, part: int = 0) -> str:
     return rf'(?:.*?[ \t])?"?{number}"?(?:[ \t]+{_FIELD}){{{right}}}[ \t\r]*$'
 
 
-def _timed(tails: Sequence[str]) -> Log | None:
-    """The log by what is behind the status of its lines; None where no time of a request is."""
+def timed_log(tails: Sequence[str]) -> Log | None:
+    """Return the log by what is behind the status of its lines; None where no time is there."""
     # a number with a name that denotes a latency
     rows = [{match[1]: match for match in _LABELLED.finditer(tail)} for tail in tails]
     labels = [label for label in rows[0] if sum(label in row for row in rows) >= _ALL * len(rows)]
@@ -236,7 +236,7 @@ def _log_of(head: Head, *, columns: bool = False) -> Log | None:
     of_tool = partial(Log, entry=_ENTRY, unit_from="format")
     logs = [of_tool(headless, tool="nginx"), of_tool(_HAPROXY, tool="HAProxy", notes=(zone,))]
     tails = [match["tail"].rstrip() for line in lines if (match := _TAIL.match(line))]
-    if tails and len(tails) >= 0.9 * len(lines) and (timed := _timed(tails)) is not None:
+    if tails and len(tails) >= 0.9 * len(lines) and (timed := timed_log(tails)) is not None:
         logs.insert(0, timed)
     for log in logs if lines else ():
         if sum(re.match(log.pattern, line) is not None for line in lines) >= 0.9 * len(lines):
