@@ -23,6 +23,8 @@ NUMBERED = re.compile(
 )
 """One thing as several, or several as one."""
 BRACKETED = re.compile(r"(?m)^\S.*? {2,}\([^()]*\d[^()]*\)(?: |$)")
+PART = re.compile(r"(?<![\w.,])(\d[\d,]*) of (?:the )?([-−]?\d[\d,]*)(?![\d,.]*\d| ?%)")
+"""So many of so many."""
 NOTHING = re.compile(r"\b(?:nan|NaN|None|inf)\b(?!, which is not a latency)")
 
 
@@ -34,15 +36,25 @@ def output(words: Sequence[str], out: str) -> None:
     elif style != "csv":
         assert not (wrong := [hit[0] for hit in NUMBERED.finditer(out)]), (wrong, out)
     if style != "json":
-        assert not NOTHING.search(out), out
+        text(out)
     if style == "table" and {"summary", "fanout", "load", "compare"} & {*words}:
         explained = any("in brackets: " in line for line in out.splitlines())
         assert explained == bool(BRACKETED.search(out)), out
 
 
+def text(words: str) -> None:
+    """No number is missing, none of a part is larger than that of the whole."""
+    assert not NOTHING.search(words), words
+    for part, whole in PART.findall(words):
+        ends = [int(number.replace(",", "").replace("−", "-")) for number in (part, whole)]
+        assert ends[0] <= ends[1], words
+
+
 def record(whole: Any) -> None:
     """Check every object in a record."""
     for one in dictionaries(whole):
+        for words in one.values():
+            text(words if isinstance(words, str) else "")
         for law in (percentile, limit, change, stall, series):
             law(one)
 

@@ -379,7 +379,7 @@ class LineLabels(_Labels):
         curves = []
         for line in lines:  # in pixels, truncated not far outside the axes
             vertices = line.get_transform().transform(line.get_path().vertices)
-            ends = (box.x0 - 20, box.y0 - 20), (box.x1 + 20, box.y1 + 20)
+            ends = box.padded(20).get_points()
             curves.append(points_of(np.clip(np.asarray(vertices, np.float64), *ends)))
         texts = list(ax.texts)
         for other in ax.artists:  # names of lines and spans have one place only: they go first

@@ -8,6 +8,7 @@ import pytest
 import latencykit as lk
 from latencykit._text import script_json
 from latencykit.views.page_data import page_bins, started
+from latencykit.views.page_series import edges_of, page_series
 from tests.conftest import log_of_values
 
 
@@ -56,6 +57,14 @@ def test_slots_of_twice_the_width_hold_the_same_requests():
     assert np.nanmax(wider.max) == total.max
     assert (np.diff(wider.start) > 0).all()
     assert (wider.end[:-1] <= wider.start[1:] + 1e-9).all()
+
+
+@pytest.mark.parametrize("noise", [0, 0.002, 0.127])
+def test_a_selection_may_begin_at_a_short_number_just_before_each_interval(noise):
+    starts = 7 + np.arange(40) + np.random.default_rng(3).uniform(0, noise, 40)
+    edges = np.array(edges_of(page_series({"a": log_of_values([[10**6]] * 40, starts)})))
+    assert ((starts - edges[:-1] >= 0) & (starts - edges[:-1] <= 0.01)).all()
+    assert np.abs(np.round(edges[:-1], 2) - edges[:-1]).max() < 1e-9
 
 
 def test_json_in_a_script_ends_no_script():
