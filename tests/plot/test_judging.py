@@ -52,13 +52,11 @@ def test_a_curve_for_each_number_of_calls_and_its_bound(ax, scheduled):
     plot.fan_out({"a": scheduled}, [1, 100], ax=ax)
     lines = {line.get_label(): line for line in ax.lines if not line.get_label().startswith("_")}
     assert set(lines) == {"1 call", "100 calls"}
-    bound = lines_named(ax, "_bound")
-    assert len(bound) == 1  # that of one call is the curve itself
-    at = lines["100 calls"].get_xdata()
-    mixed = lk.fan_out(scheduled, 100)
-    assert lines["100 calls"].get_ydata()[np.searchsorted(at, 50)] == mixed.percentile(
-        float(at[np.searchsorted(at, 50)])
-    )
+    (bound,) = lines_named(ax, "_bound")  # that of one call is the curve itself
+    for line, alone in ((lines["100 calls"], False), (bound, True)):
+        k = np.searchsorted(line.get_xdata(), 50)
+        found = lk.fan_out(scheduled, 100, independent=alone)
+        assert line.get_ydata()[k] == found.percentile(float(line.get_xdata()[k]))
 
 
 @pytest.mark.slow
