@@ -6,6 +6,7 @@ For every sample file that there is: requests, the log, the histogram and the pe
 from __future__ import annotations
 
 import itertools
+import math
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -49,18 +50,18 @@ def check(name: str, kept: list[tuple[str, Any]]) -> None:
     whole = kept[0][1] if isinstance(kept[0][1], lk.Histogram) else kept[0][1].histogram()
     if not whole.count:
         return
-    for percentile in (50.0, 99.0):
-        middle = float(whole.percentile(percentile))
-        for factor in FACTORS if 0 < middle < float("inf") else ():
-            unit = "" if whole.unit == "none" else whole.unit
-            slo = lk.SLO.parse(f"p{percentile:g}={factor * middle!r}{unit}")
-            rows = {form: slo.check(data)[0] for form, data in kept}
-            outcomes = {row.outcome for row in rows.values()} - {"unknown"}
-            said = {form: (row.outcome, row.sure) for form, row in rows.items()}
-            where = (name, percentile, factor, said)
-            assert len(outcomes) <= 1, where
-            surest = [row.sure for row in rows.values()]
-            assert all(rich or not poor for rich, poor in itertools.pairwise(surest)), where
+    unit = "" if whole.unit == "none" else whole.unit
+    middle = {f"p{p:g}": float(whole.percentile(p)) for p in (50.0, 99.0)}
+    for factor in FACTORS:
+        limits = {name: factor * value for name, value in middle.items() if 0 < value < math.inf}
+        if not limits:
+            continue
+        slo = lk.SLO.parse(",".join(f"{one}={limit!r}{unit}" for one, limit in limits.items()))
+        for rows in zip(*(slo.check(data) for _, data in kept), strict=True):
+            said = [(row.outcome, row.sure) for row in rows]
+            where = (name, rows[0].statistic, factor, said)
+            assert len({outcome for outcome, _ in said} - {"unknown"}) <= 1, where
+            assert all(rich or not poor for (_, rich), (_, poor) in itertools.pairwise(said)), where
 
 
 def load(name: str, kept: list[tuple[str, Any]]) -> None:
