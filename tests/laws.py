@@ -24,7 +24,7 @@ NUMBERED = re.compile(
 """One thing as several, or several as one."""
 BRACKETED = re.compile(r"(?m)^\S.*? {2,}\([^()]*\d[^()]*\)(?: |$)")
 PART = re.compile(r"(?<![\w.,])(\d[\d,]*) of (?:the )?([-−]?\d[\d,]*)(?![\d,.]*\d| ?%)")
-"""So many of so many."""
+"""Part and whole: 3 of 100."""
 NOTHING = re.compile(r"\b(?:nan|NaN|None|inf)\b(?!, which is not a latency)")
 
 
