@@ -22,13 +22,7 @@ from latencykit.analysis.explanations import COMPLETE, Explained, explain_stalls
 from latencykit.analysis.facts import FACTS, Facts, facts_of
 from latencykit.analysis.period import period_of
 from latencykit.analysis.stall_records import StallRecord, stall_record
-from latencykit.analysis.stalls import (
-    TINY,
-    TRACE,
-    Stalls,
-    stall_candidates,
-    usual_rate,
-)
+from latencykit.analysis.stalls import TINY, TRACE, Stalls, stall_candidates, usual_rate
 from latencykit.analysis.timeouts import suspected_timeout
 from latencykit.core.buckets import HdrBuckets
 from latencykit.core.consistency import contradiction

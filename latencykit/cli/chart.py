@@ -22,13 +22,7 @@ from latencykit.cli.options import (
     slo_of,
     with_unit,
 )
-from latencykit.cli.output import (
-    atomic,
-    beside,
-    print_assumed_units,
-    print_written,
-    write_page,
-)
+from latencykit.cli.output import atomic, beside, print_assumed_units, print_written, write_page
 from latencykit.errors import InvalidArgumentError
 
 if TYPE_CHECKING:

@@ -8,13 +8,7 @@ from typing import Any
 import click
 
 from latencykit._text import prose
-from latencykit.cli.options import (
-    chart_option,
-    format_option,
-    freeze_options,
-    note,
-    output_options,
-)
+from latencykit.cli.options import chart_option, format_option, freeze_options, note, output_options
 from latencykit.cli.output import print_json, print_text, write_chart
 
 

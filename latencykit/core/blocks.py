@@ -20,12 +20,7 @@ from latencykit._arrays import as_positions
 from latencykit._records import record
 from latencykit._typing import AnyArray, Floats, Ints
 from latencykit.core.buckets import Buckets, CellBuckets, Counts, HdrBuckets, add_up
-from latencykit.core.quantiles import (
-    occupied,
-    row_mean_std,
-    row_quantile_positions,
-    running_sums,
-)
+from latencykit.core.quantiles import occupied, row_mean_std, row_quantile_positions, running_sums
 from latencykit.errors import InputTooLargeError
 
 _DENSE = 32 << 20  # bytes of totals of several layouts; further layouts are kept entry by entry

@@ -20,15 +20,7 @@ from latencykit._arrays import Value, equal, read_only
 from latencykit._records import record
 from latencykit._text import did_you_mean, option
 from latencykit._typing import Floats, Ints
-from latencykit.core.blocks import (
-    Block,
-    Fold,
-    Part,
-    SeriesFold,
-    TagPart,
-    TotalsFold,
-    entry_sums,
-)
+from latencykit.core.blocks import Block, Fold, Part, SeriesFold, TagPart, TotalsFold, entry_sums
 from latencykit.core.buckets import Buckets, Counts, HdrBuckets
 from latencykit.core.evidence import MOST_BINS, Tails, TailTable
 from latencykit.core.histogram import (

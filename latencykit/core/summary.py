@@ -23,12 +23,7 @@ from latencykit.core.quantiles import (
 )
 from latencykit.core.run import Run
 from latencykit.errors import DataNotAvailableError, IncompatibleDataError
-from latencykit.units import (
-    checked_unit,
-    format_percentile,
-    parse_percentile,
-    unit_factor,
-)
+from latencykit.units import checked_unit, format_percentile, parse_percentile, unit_factor
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -47,13 +47,7 @@ from latencykit.errors import (
     PayloadError,
     RowError,
 )
-from latencykit.hdr.payload import (
-    Payloads,
-    between,
-    decode_rows,
-    open_between,
-    open_payload,
-)
+from latencykit.hdr.payload import Payloads, between, decode_rows, open_between, open_payload
 from latencykit.io.files import is_url, size_of, source_of
 from latencykit.io.source import (
     HEAD_SIZE,

@@ -21,13 +21,7 @@ from latencykit.core.histogram_log import HistogramLog, interval_series
 from latencykit.core.quantiles import is_resolved
 from latencykit.core.samples import Samples, in_steps, stamp_step
 from latencykit.errors import DataNotAvailableError
-from latencykit.plot.axes import (
-    DecadeLocator,
-    EvenLocator,
-    second_of,
-    time_axis,
-    value_axis,
-)
+from latencykit.plot.axes import DecadeLocator, EvenLocator, second_of, time_axis, value_axis
 from latencykit.plot.label_layout import EndLabels, LineLabels, SpanLabels, head, lanes
 from latencykit.plot.series import (
     Drawable,

@@ -11,13 +11,7 @@ from latencykit._text import brief_list, esc, format_items, printable, prose
 from latencykit._typing import JSONObject
 from latencykit.analysis.slo import SURE, SLOResult, SLORow, passed
 from latencykit.core.repr_html import listing_html
-from latencykit.units import (
-    NANOSECONDS,
-    format_count,
-    format_duration,
-    format_range,
-    format_value,
-)
+from latencykit.units import NANOSECONDS, format_count, format_duration, format_range, format_value
 from latencykit.views.markup import badge, section, table
 from latencykit.views.tables import MOST_ROWS, Table, csv_unit
 from latencykit.views.values import number, record_from, value_text

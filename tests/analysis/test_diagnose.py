@@ -13,10 +13,7 @@ import pytest
 
 import latencykit as lk
 from latencykit.analysis.explanations import EXPLANATIONS, explain_stalls
-from latencykit.analysis.stall_records import (
-    StallRecord,
-    _overlap_decades,
-)
+from latencykit.analysis.stall_records import StallRecord, _overlap_decades
 from latencykit.core.run import Run
 from latencykit.io.hlog import write_hlog
 from latencykit.simulate.generators import (

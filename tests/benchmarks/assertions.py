@@ -41,12 +41,7 @@ import numpy as np
 from scipy.signal import lfilter
 from scipy.special import ndtr
 
-from latencykit.assertions import (
-    RULES,
-    Latency,
-    LatencyResult,
-    Measurement,
-)
+from latencykit.assertions import RULES, Latency, LatencyResult, Measurement
 from latencykit.errors import UndecidedWarning
 
 if TYPE_CHECKING:

@@ -15,11 +15,7 @@ from latencykit.core import blocks
 from latencykit.core.blocks import Block, MemoryPart, TotalsFold
 from latencykit.core.buckets import HdrBuckets, add_up, cells_of, coarser, grid_of
 from latencykit.core.histogram import Histogram, merge_histograms
-from latencykit.core.histogram_log import (
-    HistogramLog,
-    interval_series,
-    scan,
-)
+from latencykit.core.histogram_log import HistogramLog, interval_series, scan
 from latencykit.core.run import Run, reporting
 from latencykit.io.hgrm import hgrm_lines
 from latencykit.io.hlog import HlogWriter
