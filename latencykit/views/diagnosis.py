@@ -93,7 +93,27 @@ def sentences_of(result: Diagnosis) -> tuple[str, ...]:
         need = f"the percentiles include the {stalls} and need no correction"
         texts = [stall, _due_text(result), need, sure, *first, *findings.values()]
     elif result.verdict == "no stall":
-        texts = [*first, *_nothing_hidden(result), *findings.values()]
+        # Why no stall can have hidden requests, and of which length of stall that speaks.
+        longest, bound = _slowest(result), result.bound
+        late = "overload" in result.findings and result.longest < result.backlog / 2
+        if late:  # each request kept the next one from being sent
+            texts = [*first, *findings.values()]
+        elif bound is None or not bound.others:
+            kept = f"the slowest request took {longest} and kept no other from being sent"
+            unseen = "a stall of the server was not seen, so how the load generator treats one is"
+            texts = [*first, kept, f"{unseen} not known", *findings.values()]
+        else:
+            length = _seconds_text(bound.stall)
+            fact = f"no stall of all connections lasted longer than {length}; the slowest request "
+            fact += f"took {longest}"
+            if len(result.detected_stalls) and left is not None:
+                fact = stall
+            moved = (
+                "with all requests that it may have kept from being sent, neither the mean nor a "
+                "supported percentile would be higher by a tenth"
+            )
+            untested = "how the load generator treats a longer stall is not tested by this run"
+            texts = [*first, fact, moved, untested, *findings.values()]
     elif result.verdict == "service times":
         texts = [*first, *_service_times(result), *findings.values()]
     elif result.explained is None or left is None:
@@ -253,28 +273,6 @@ def _due_text(result: Diagnosis) -> str:
         return f"{text}; {format_items(slow, 'request')} {_were(slow)} as slow"
     recorded = max(round(there), 1)
     return f"{text}; {_rounded(recorded, exact)} {'is' if recorded == 1 else 'are'} recorded"
-
-
-def _nothing_hidden(result: Diagnosis) -> tuple[str, ...]:
-    """Why no stall can have hidden requests, and of which length of stall that speaks."""
-    longest, bound = _slowest(result), result.bound
-    if "overload" in result.findings and result.longest < result.backlog / 2:
-        return ()  # each request kept the next one from being sent
-    if bound is None or not bound.others:
-        return (
-            f"the slowest request took {longest} and kept no other from being sent",
-            "a stall of the server was not seen, so how the load generator treats one is not known",
-        )
-    left, stall = result.left, _seconds_text(bound.stall)
-    fact = f"no stall of all connections lasted longer than {stall}; the slowest request took "
-    fact += longest
-    if len(result.detected_stalls) and left is not None:
-        fact = _stall_text(result)
-    moved = (
-        "with all requests that it may have kept from being sent, neither the mean nor a supported "
-        "percentile would be higher by a tenth"
-    )
-    return fact, moved, "how the load generator treats a longer stall is not tested by this run"
 
 
 def _service_times(result: Diagnosis) -> tuple[str, ...]:

@@ -352,7 +352,7 @@ def explorer_html(
             for k, entry in enumerate(series)
         )
     causes = causes_text([row for entry in series for row in entry.rows(percentiles).values()])
-    selection = when = ""
+    selection = when = timeline = heat_map = ""
     if any(entry.slots is not None for entry in series):
         selection = (
             "<span class='span'><span class='quiet'>Selected: <b id='selected'>the whole run</b>"
@@ -361,10 +361,51 @@ def explorer_html(
         when = (
             " <span class='hint'>Drag across the curve to see when such requests occurred.</span>"
         )
+        timed = [entry for entry in series if entry.slots is not None and not entry.shadow]
+        bins: dict[str, list[str]] = {}
+        for entry in timed:
+            bins.setdefault(resolution(entry), []).append(entry.short or entry.name)
+        notes = "".join(
+            "<p class='quiet'>"
+            + (f"<b>{esc(', '.join(names))}:</b> " if len(bins) > 1 else "")
+            + f"{esc(text)}</p>"
+            for text, names in bins.items()
+        )
+        if len(bins) > 1:
+            summary = "<summary class='quiet'>How wide the time bins are</summary>"
+            notes = f"<details>{summary}{notes}</details>"
+        lines = "Thick: the p99 of each series; thin: its maximum. " if len(timed) > 1 else ""
+        timeline = (
+            f"<div class='time'><h2>Over time{_only(series)}</h2>"
+            f"<p class='quiet'>{lines}Below: requests per second. <span id='stall-key' hidden>Grey:"
+            " stalls, in which no request was answered. </span><span class='how'>Drag across "
+            "the timeline to select a span; everything here then shows that span. Escape, or a "
+            "double click, shows the whole run again.</span></p>"
+            "<div id='plot-timeline' class='plot'></div>"
+            "<div class='ranges'><label>from "
+            "<input type='range' id='from' min='0' max='1' value='0'></label>"
+            "<label>to <input type='range' id='to' min='0' max='1' value='1'></label></div>"
+            f"<div id='bins'>{notes}</div></div>"
+        )
+    heated = [entry for entry in measured_series if entry.slots is not None]
+    if heated:
+        choice = ""
+        if len(heated) > 1:
+            options = "".join(
+                f"<option value='{esc(entry.name)}'>{esc(entry.short)}</option>" for entry in heated
+            )
+            choice = f"<p><label>Series <select id='heat-series'>{options}</select></label></p>"
+        only = _only(measured_series)
+        heat_map = (
+            f"<div class='heat' id='heat'><h2>Distribution over time{only}</h2>{choice}"
+            "<p class='quiet'>Share of each time bin's requests: small <i class='ramp'></i> large; "
+            "the line is the maximum. <span class='hint'>Drag across it to select a time and a "
+            "range of latencies.</span></p><div id='plot-heat' class='plot'></div></div>"
+        )
     return (
         "<section id='explore'><div id='legend' role='group' aria-label='Series and selection'>"
         f"{shown}{selection}</div>"
-        f"<div class='views'>{_timeline(series)}{_heat_map(measured_series)}"
+        f"<div class='views'>{timeline}{heat_map}"
         f"<div class='percentiles'><h2>Percentiles</h2>{_LINES}{when}</p>"
         "<div id='plot-curve' class='plot' "
         "tabindex='0' role='group' "
@@ -376,62 +417,11 @@ def explorer_html(
     )
 
 
-def _timeline(series: Sequence[PageSeries]) -> str:
-    """The time series of all series; empty without times."""
-    if all(entry.slots is None for entry in series):
-        return ""
-    timed = [entry for entry in series if entry.slots is not None and not entry.shadow]
-    bins: dict[str, list[str]] = {}
-    for entry in timed:
-        bins.setdefault(resolution(entry), []).append(entry.short or entry.name)
-    notes = "".join(
-        "<p class='quiet'>"
-        + (f"<b>{esc(', '.join(names))}:</b> " if len(bins) > 1 else "")
-        + f"{esc(text)}</p>"
-        for text, names in bins.items()
-    )
-    if len(bins) > 1:
-        notes = (
-            f"<details><summary class='quiet'>How wide the time bins are</summary>{notes}</details>"
-        )
-    lines = "Thick: the p99 of each series; thin: its maximum. " if len(timed) > 1 else ""
-    return (
-        f"<div class='time'><h2>Over time{_only(series)}</h2>"
-        f"<p class='quiet'>{lines}Below: requests per second. <span id='stall-key' hidden>Grey: "
-        "stalls, in which no request was answered. </span><span class='how'>Drag across "
-        "the timeline to select a span; everything here then shows that span. Escape, or a "
-        "double click, shows the whole run again.</span></p>"
-        "<div id='plot-timeline' class='plot'></div>"
-        "<div class='ranges'><label>from "
-        "<input type='range' id='from' min='0' max='1' value='0'></label>"
-        "<label>to <input type='range' id='to' min='0' max='1' value='1'></label></div>"
-        f"<div id='bins'>{notes}</div></div>"
-    )
-
-
 def _only(series: Sequence[PageSeries]) -> str:
     """The name of the only one of several series that has times, for a heading."""
     timed = [entry for entry in series if entry.slots is not None and not entry.shadow]
     several = len([entry for entry in series if not entry.shadow]) > 1
     return f": {esc(timed[0].short, 60)}" if several and len(timed) == 1 else ""
-
-
-def _heat_map(series: Sequence[PageSeries]) -> str:
-    timed = [entry for entry in series if entry.slots is not None]
-    if not timed:
-        return ""
-    choice = ""
-    if len(timed) > 1:
-        options = "".join(
-            f"<option value='{esc(entry.name)}'>{esc(entry.short)}</option>" for entry in timed
-        )
-        choice = f"<p><label>Series <select id='heat-series'>{options}</select></label></p>"
-    return (
-        f"<div class='heat' id='heat'><h2>Distribution over time{_only(series)}</h2>{choice}"
-        "<p class='quiet'>Share of each time bin's requests: small <i class='ramp'></i> large; "
-        "the line is the maximum. <span class='hint'>Drag across it to select a time and a "
-        "range of latencies.</span></p><div id='plot-heat' class='plot'></div></div>"
-    )
 
 
 # ------------------------------------------------------------
@@ -485,7 +475,42 @@ _ABREAST = 7  # series: more are cut off on paper
 
 def key_table(series: Sequence[PageSeries]) -> str:
     """Return the table: one row per statistic, one column per series; of many, several tables."""
-    columns = [_column(entry) for entry in series]
+    columns: list[dict[str, str]] = []  # statistic → cell
+    for entry in series:
+        record, show = entry.numbers, _show(entry.numbers)
+        counts = {
+            "requests": record["count"],
+            "failed": record["failed"] or None,
+            "timed out": record["timeouts"] or None,
+            "above the last bucket": max(entry.late - (record["timeouts"] or 0), 0) or None,
+        }
+        cells = {name: format_count(count) for name, count in counts.items() if count is not None}
+        for row in entry.rows([]).values():
+            if row["value"] is not None and row["percentile"] < 100:
+                interval = ""
+                if row["low"] is not None:
+                    low, cell = show(row["low"]), _cell(row, record)
+                    high = f"to {show(row['high'])}" if row["high"] is not None else "or more"
+                    if high != f"to {low}" or esc(low) != cell:  # else it says nothing more
+                        interval = f"<small>{esc(low)} {esc(high)}</small>"
+                cells[percentile_name(row["percentile"])] = _cell(row, record) + interval
+        largest = entry.rows([100.0]).get(100.0)
+        stated = {
+            "max": "" if largest is None else _cell(largest, record),
+            "mean": _statistic(record, "mean"),
+            "standard deviation": _statistic(record, "std"),
+            "min": _statistic(record, "min"),
+        }
+        stated |= {name: esc(show(value)) for name, value in entry.further_statistics.items()}
+        for name in TRIMMED:
+            trim = record["trimmed"].get(name)
+            if trim is not None and trim["high"] is not None:
+                stated[name] = esc(
+                    show(trim["value"])
+                    if trim["resolved"] and trim["value"] is not None
+                    else format_range(trim["low"], trim["high"], show)
+                )
+        columns.append(cells | {name: text for name, text in stated.items() if text})
     names = list(dict.fromkeys(name for column in columns for name in column))
     caption = "Small: the 95 % confidence interval, joined with the bucket."
     causes = causes_text([row for entry in series for row in entry.rows([]).values()])
@@ -501,44 +526,6 @@ def key_table(series: Sequence[PageSeries]) -> str:
         rows = [[esc(name), *(columns[k].get(name, "") for k in part)] for name in names]
         tables.append(table(header, rows, "" if tables else caption))
     return "".join(tables)
-
-
-def _column(series: PageSeries) -> dict[str, str]:
-    """Statistic → cell of one series."""
-    record, show = series.numbers, _show(series.numbers)
-    counts = {
-        "requests": record["count"],
-        "failed": record["failed"] or None,
-        "timed out": record["timeouts"] or None,
-        "above the last bucket": max(series.late - (record["timeouts"] or 0), 0) or None,
-    }
-    cells = {name: format_count(count) for name, count in counts.items() if count is not None}
-    for row in series.rows([]).values():
-        if row["value"] is not None and row["percentile"] < 100:
-            interval = ""
-            if row["low"] is not None:
-                low, cell = show(row["low"]), _cell(row, record)
-                high = f"to {show(row['high'])}" if row["high"] is not None else "or more"
-                if high != f"to {low}" or esc(low) != cell:  # else it says nothing more
-                    interval = f"<small>{esc(low)} {esc(high)}</small>"
-            cells[percentile_name(row["percentile"])] = _cell(row, record) + interval
-    largest = series.rows([100.0]).get(100.0)
-    stated = {
-        "max": "" if largest is None else _cell(largest, record),
-        "mean": _statistic(record, "mean"),
-        "standard deviation": _statistic(record, "std"),
-        "min": _statistic(record, "min"),
-    }
-    stated |= {name: esc(show(value)) for name, value in series.further_statistics.items()}
-    for name in TRIMMED:
-        trim = record["trimmed"].get(name)
-        if trim is not None and trim["high"] is not None:
-            stated[name] = esc(
-                show(trim["value"])
-                if trim["resolved"] and trim["value"] is not None
-                else format_range(trim["low"], trim["high"], show)
-            )
-    return cells | {name: text for name, text in stated.items() if text}
 
 
 def _show(record: SeriesRecord) -> Callable[[float], str]:

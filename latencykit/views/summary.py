@@ -110,14 +110,8 @@ def summary_text(
     text = table.render(optional=optional, most=MOST_ROWS, causes=True, left_out=left_out)
     if style != "table":
         return text
-    return "\n".join([text, *_footnotes(records, out_unit, every=notes, left_out=left_out)])
-
-
-def _footnotes(
-    records: Sequence[SeriesRecord], out_unit: str | None, *, every: bool, left_out: int
-) -> list[str]:
-    """The trimmed statistics that were asked for, and what to know of each series."""
-    lines = []
+    # The trimmed statistics that were asked for, and what to know of each series.
+    lines = [text]
     for record in records:
         name = f"{printable(record['name'])}: " if len(records) > 1 else ""
         for spec, trim in record["trimmed"].items():
@@ -140,12 +134,12 @@ def _footnotes(
     for record in records:
         # The first finding is the incident; the total's line says it of its parts, too.
         first = int(of_all_slow and not record["aggregate"] and _falls_into_seconds(record))
-        findings = record["findings"][0 if every else first :]
+        findings = record["findings"][0 if notes else first :]
         texts = [*findings, *(text for text in record["notes"] if code_of(text) != "unit")]
-        if not (record["aggregate"] or every):
+        if not (record["aggregate"] or notes):
             texts = [text for text in texts if text not in of_all]
         texts.sort(key=lambda text: code_of(text) != "doubt")
-        if not every:  # a doubt of the numbers, and what they show; else the first note
+        if not notes:  # a doubt of the numbers, and what they show; else the first note
             texts = [text for text in texts if text != bounds_note(record)]
             doubts = [text for text in texts if code_of(text) == "doubt"]
             texts = [*doubts[:1], *findings[:1]] or texts[:1]
@@ -154,9 +148,9 @@ def _footnotes(
     for text, names in messages.items():
         of = f"{brief_list(names)}: " if len(names) < len(records) + left_out else ""
         lines.append(f"{of}{text}")
-    if len(messages) > _FEW and not every:
+    if len(messages) > _FEW and not notes:
         lines[-len(messages) :] = ["notes on many series: --notes prints them"]
-    return lines
+    return "\n".join(lines)
 
 
 def _falls_into_seconds(record: SeriesRecord) -> bool:
