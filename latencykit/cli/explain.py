@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import click
 
-from latencykit._text import without_secrets
-from latencykit.cli.inputs import Input, expand, print_notes
+from latencykit.cli.inputs import load
 from latencykit.cli.options import (
     Command,
     Inputs,
@@ -66,8 +64,6 @@ def command(
     """
     from latencykit.analysis.explain import explain
     from latencykit.io.events import read_events
-    from latencykit.io.files import source_of
-    from latencykit.io.reading import select, unique_names
     from latencykit.views.explanation import explanation_record, explanation_text
 
     read = [read_events(path) for path in events]
@@ -76,24 +72,8 @@ def command(
     if given.selection.windowed:
         between = given.selection.begin or "-inf", given.selection.end or "inf"
     # All requests of each input together, whatever their operation, with all columns.
-    selection = given.selecting(
-        columns=True, together=True, begin=None, end=None, report=note
-    ).selection
-    entries: list[tuple[str, str, Any]] = []
-    for label, path in expand(given.files):
-        with progress(f"reading {path}"):
-            selected = select(source_of(path), selection)
-        for name, tag, data in selected:
-            text = tag or name
-            if label is not None:
-                text = label if len(selected) == 1 else f"{label}:{text}"
-            entries.append((path, text, data))
-    names = unique_names([(without_secrets(path), name, data) for path, name, data in entries])
-    loaded = [
-        Input(name, data, path)
-        for (path, _, _), (name, data) in zip(entries, names.items(), strict=True)
-    ]
-    print_notes(loaded, every=given.notes)
+    selection = {"columns": True, "together": True, "begin": None, "end": None}
+    loaded = load(given.selecting(**selection), totals=False)
     with progress("comparing"):
         explanations = {
             entry.name: explain(entry.data, above, columns, between, read) for entry in loaded
