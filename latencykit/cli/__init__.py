@@ -23,109 +23,49 @@ from latencykit.errors import LatencyKitError
 
 __all__ = ["main"]
 
-# Commands by task, each with a line of help and an example.
-TASKS: dict[str, tuple[tuple[str, str, str], ...]] = {
-    "Look": (
-        (
-            "chart",
-            "Plot the full distribution, or latency over time.",
-            "latencykit chart run.hlog -o run.png",
+# Commands by task: an example, and a line of help.
+TASKS = {
+    "Look": {
+        "chart run.hlog -o run.png": "Plot the full distribution, or latency over time.",
+        "summary run.hlog other.hlog": (
+            "Print the key numbers, and how far the sample supports them."
         ),
-        (
-            "summary",
-            "Print the key numbers, and how far the sample supports them.",
-            "latencykit summary run.hlog other.hlog",
+        "report run.hlog -o report.html": "Write an interactive page that needs no server.",
+        "site public/try": "Write latencykit itself as a web page, for people who install nothing.",
+    },
+    "Judge": {
+        "diagnose run.hlog --rate 500": (
+            "Detect coordinated omission and estimate the corrected distribution."
         ),
-        (
-            "report",
-            "Write an interactive page that needs no server.",
-            "latencykit report run.hlog -o report.html",
+        "check run.hlog --unit ns --slo 99.9=20ms": (
+            "Check latencies against limits, in a pipeline."
         ),
-        (
-            "site",
-            "Write latencykit itself as a web page, for people who install nothing.",
-            "latencykit site public/try",
+        "compare before.hlog after.hlog": "Show which percentiles changed, with confidence.",
+        "history check out.json --store history": (
+            "Keep the runs of a repository, and judge new ones by what they show."
         ),
-    ),
-    "Judge": (
-        (
-            "diagnose",
-            "Detect coordinated omission and estimate the corrected distribution.",
-            "latencykit diagnose run.hlog --rate 500",
+        "load 'rate-*.txt' --slo 99=20ms": "Find the highest load that meets an SLO.",
+        "explain access.log --by endpoint,host": "Find what slow requests have in common.",
+        "fanout run.hlog -n 1,10,100": "Estimate tail latency under fan-out.",
+    },
+    "Measure": {
+        "ctrlz -- hey -z {duration}s {url}": (
+            "Freeze a server to test whether a load generator reports the stall."
         ),
-        (
-            "check",
-            "Check latencies against limits, in a pipeline.",
-            "latencykit check run.hlog --unit ns --slo 99.9=20ms",
+        "sweep --slo 99=20ms -- wrk2 -R {rate} -d {duration} --latency URL": (
+            "Search for the highest load that meets an SLO, with any load generator."
         ),
-        (
-            "compare",
-            "Show which percentiles changed, with confidence.",
-            "latencykit compare before.hlog after.hlog",
-        ),
-        (
-            "history",
-            "Keep the runs of a repository, and judge new ones by what they show.",
-            "latencykit history check out.json --store history",
-        ),
-        (
-            "load",
-            "Find the highest load that meets an SLO.",
-            "latencykit load 'rate-*.txt' --slo 99=20ms",
-        ),
-        (
-            "explain",
-            "Find what slow requests have in common.",
-            "latencykit explain access.log --by endpoint,host",
-        ),
-        (
-            "fanout",
-            "Estimate tail latency under fan-out.",
-            "latencykit fanout run.hlog -n 1,10,100",
-        ),
-    ),
-    "Measure": (
-        (
-            "ctrlz",
-            "Freeze a server to test whether a load generator reports the stall.",
-            "latencykit ctrlz -- hey -z {duration}s {url}",
-        ),
-        (
-            "sweep",
-            "Search for the highest load that meets an SLO, with any load generator.",
-            "latencykit sweep --slo 99=20ms -- wrk2 -R {rate} -d {duration} --latency URL",
-        ),
-        (
-            "hiccup",
-            "Record this machine's own hiccups.",
-            "latencykit hiccup -o hiccup.hlog --duration 10m",
-        ),
-    ),
-    "Convert": (
-        (
-            "convert",
-            "Convert a file to another format.",
-            "latencykit convert run.hlog run.hgrm",
-        ),
-        (
-            "merge",
-            "Merge logs of several hosts or runs into one.",
-            "latencykit merge 'host*.hlog' -o all.hlog",
-        ),
-        ("formats", "List the formats that can be read and written.", "latencykit formats"),
-    ),
-    "Learn": (
-        (
-            "lab",
-            "Copy the lessons to a folder and open them in JupyterLab.",
-            "latencykit lab my-desk",
-        ),
-        (
-            "completion",
-            "Print the script that completes commands in a shell.",
-            "latencykit completion bash >> ~/.bashrc",
-        ),
-    ),
+        "hiccup -o hiccup.hlog --duration 10m": "Record this machine's own hiccups.",
+    },
+    "Convert": {
+        "convert run.hlog run.hgrm": "Convert a file to another format.",
+        "merge 'host*.hlog' -o all.hlog": "Merge logs of several hosts or runs into one.",
+        "formats": "List the formats that can be read and written.",
+    },
+    "Learn": {
+        "lab my-desk": "Copy the lessons to a folder and open them in JupyterLab.",
+        "completion bash >> ~/.bashrc": "Print the script that completes commands in a shell.",
+    },
 }
 
 
@@ -152,7 +92,7 @@ class Tasks(click.Group):
     """A group whose commands are loaded when they are used, and listed by task."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        return [name for commands in TASKS.values() for name, _, _ in commands]
+        return [example.split()[0] for commands in TASKS.values() for example in commands]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self.list_commands(ctx):
@@ -192,7 +132,10 @@ class Tasks(click.Group):
         for task, commands in TASKS.items():
             with formatter.section(task):
                 formatter.write_dl(
-                    [(name, f"{text}  e.g. {example}") for name, text, example in commands]
+                    [
+                        (example.split()[0], f"{text}  e.g. latencykit {example}")
+                        for example, text in commands.items()
+                    ]
                 )
 
 

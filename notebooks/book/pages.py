@@ -406,11 +406,12 @@ def _commands(folder: Path) -> None:
         "URLs, `NAME=path` for a label, or `-` for standard input.\n\nExit status: 0 done, 1 a verdict is negative, 2 usage or "
         "unreadable input, 130 interrupted, 141 the reader of the output has closed it.\n"
     ]
-    for task, commands in cli.TASKS.items():
+    for task, examples in cli.TASKS.items():
+        commands = {example.split()[0]: text for example, text in examples.items()}
         parts += [f"## {task}\n", "| command | |\n|---|---|"]
-        parts += [f"| [`latencykit {name}`]({name}.md) | {text} |" for name, text, _ in commands]
-        parts += ["", _toctree([name for name, _, _ in commands], hidden="")]
-        for name, _, _ in commands:
+        parts += [f"| [`latencykit {name}`]({name}.md) | {text} |" for name, text in commands.items()]
+        parts += ["", _toctree(list(commands), hidden="")]
+        for name in commands:
             command = cli.cli.get_command(root, name)
             assert command is not None
             context = click.Context(command, info_name=name, parent=root)

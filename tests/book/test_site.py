@@ -141,7 +141,7 @@ def test_public_names_and_commands_have_their_pages_and_nothing_private_has(
     paths = Counter(path.relative_to(site).as_posix().lower() for path in parsed)
     assert max(paths.values()) == 1  # macOS and Windows keep one of two
     made = {path.stem for path in (site / "commands").glob("*.html")} - {"index"}
-    assert made == {name for task in cli.TASKS.values() for name, _, _ in task}
+    assert made == set(cli.cli.list_commands(None))
 
 
 def test_pages_in_a_browser(site: Path, address: str, parsed: dict[Path, Page], browser: Any):

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import latencykit
-from latencykit.cli import TASKS, history
+from latencykit.cli import cli, history
 from tests.history.conftest import fill
 from tests.snapshots.schemas import schemas
 
@@ -83,7 +83,7 @@ def test_every_key_of_a_record_is_typed_and_described_in_its_schema() -> None:
 
 
 def test_every_command_that_prints_json_has_a_schema(run: Run) -> None:
-    names = [name for group in TASKS.values() for name, *_ in group]
+    names = cli.list_commands(None)
     names += [f"history {part}" for part in history.command.commands]
     printing = {
         name.replace(" ", "-")
