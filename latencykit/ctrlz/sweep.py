@@ -278,7 +278,7 @@ def sweep(
     left = math.inf if budget is None else parse_duration(budget, "s") / 1e9
     longest = min(LONGER * usual, max(usual, left / 6))
     search = Search(float(start), float(stop), usual, longest, precision, runs)
-    options = ReadOptions(unit=unit, column=column)
+    reading = {"series": series, "format": format, "unit": unit, "column": column}
     generator: _Generator
     if callable(load):
         generator = _Function(load, None if folder is None else Path(folder))
@@ -289,7 +289,7 @@ def sweep(
             kind = type(load).__name__
             raise InvalidArgumentError(f"expected a command or a function of the rate, not {kind}")
         path = Path(folder if folder is not None else time.strftime("sweep-%Y%m%d-%H%M%S"))
-        generator = _Command(words, path, url, connections, series, format, options)
+        generator = _Command(words, path, url, connections, reading)
     say = progress or (lambda _: None)
     state = _State(search, limits, generator, confidence, accept_omission, say)
     with _Hiccups() as hiccups:
@@ -585,15 +585,10 @@ class _Command(_Generator):
         folder: Path,
         url: str | None,
         connections: int | None,
-        series: str | None,
-        format_in: str | None,
-        options: ReadOptions,
+        reading: Mapping[str, str | None],
     ) -> None:
         self.words, self.outputs, self.url, self.connections = words, folder, url, connections
-        self.reading = {
-            "series": series, "format": format_in, "unit": options.unit, "column": options.column,
-        }  # fmt: skip
-        self.series, self.format, self.options = series, format_in, options
+        self.reading = reading
         if not takes(words, "rate", "rate_per_connection"):
             raise InvalidArgumentError(
                 "the command does not take {rate}, the load to send; write it for example as: "
@@ -637,7 +632,7 @@ class _Command(_Generator):
         with Tool(argv, folder) as tool:
             ended = tool.wait(1.5 * run.duration + _GRACE)
         try:
-            return _read(folder, argv, self.series, self.format, self.options)
+            return _read(folder, argv, self.reading)
         except LatencyKitError as error:
             text = str(error)
             if not ended:
@@ -656,15 +651,11 @@ def _make(folder: Path) -> None:
         raise InvalidArgumentError(f"{folder}: {error.strerror}; name another folder") from None
 
 
-def _read(
-    folder: Path,
-    words: Sequence[str],
-    series: str | None,
-    format_in: str | None,
-    options: ReadOptions,
-) -> Data:
+def _read(folder: Path, words: Sequence[str], reading: Mapping[str, str | None]) -> Data:
     """Return the series of a run: the one asked for, the only one, or the one of all operations."""
-    output = read_output(written_files(folder), words, format_in, options)
+    options = ReadOptions(unit=reading.get("unit"), column=reading.get("column"))
+    series = reading.get("series")
+    output = read_output(written_files(folder), words, reading.get("format"), options)
     if series is not None and series not in output:
         raise InvalidArgumentError(f"no series {series!r}; the output has {', '.join(output)}")
     chosen = [series] if series is not None else [n for n, d in output.items() if d.run.aggregate]
@@ -697,12 +688,10 @@ def runs_in(folder: Path) -> dict[str, Data]:
     path = folder / RECORD
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
-        reading = record.get("reading") or {}
-        options = ReadOptions(unit=reading.get("unit"), column=reading.get("column"))
+        reading = dict(record.get("reading") or {})
         counted = [run for run in record["runs"] if run["verdict"] in ("met", "missed", "unknown")]
         places = [(str(run["folder"]), float(run["rate"])) for run in counted]
         words = [str(word) for word in record["command"]]
-        series, format_in = reading.get("series"), reading.get("format")
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise CorruptInputError(
             str(path), None, f"this is not the record of a sweep: {error}", "",
@@ -713,8 +702,7 @@ def runs_in(folder: Path) -> dict[str, Data]:
         if not (folder / name).is_dir() or Path(name).name != name:
             continue  # a load generator that failed, or a folder that was removed
         with contextlib.suppress(CorruptInputError):
-            data = _read(folder / name, words, series, format_in, options)
-            runs[name] = data.with_run(rate=rate)
+            runs[name] = _read(folder / name, words, reading).with_run(rate=rate)
     return runs
 
 
