@@ -160,7 +160,6 @@ class Measurement:
 # ------------------------------------------------------------
 # `Recorder`: measure your own code, and write an ``.hlog`` while it runs.
 
-F = TypeVar("F", bound="Callable[..., Any]")
 _PROVENANCE = {
     "service": "latencykit measure: service, corrected: none",
     "response": "latencykit measure: response, corrected: schedule",
@@ -274,7 +273,7 @@ class Recorder:
         code = self._tag if tag is None else self._code(tag)
         return Measurement(self, NO_DUE if intended is None else int(intended), code)
 
-    def __call__(self, function: F) -> F:
+    def __call__(self, function: _Function) -> _Function:
         """Return `function` with every call measured; coroutines until they return."""
         return self.measure()(function)
 
@@ -368,8 +367,7 @@ class Recorder:
         if self._kind != kind:
             raise IncompatibleDataError(
                 f"this recorder contains {self._kind} times, into which {kind} times must not be "
-                "mixed; "
-                "make another Recorder for them"
+                "mixed; make another Recorder for them"
             )
         self._ready = kind
 
@@ -422,12 +420,8 @@ class Recorder:
                     if not self._closed:
                         self._count()
                         self._counter.advance(time.perf_counter_ns() - self._zero)
-            # raised where it is seen: at the next measurement
-            except (
-                OSError,
-                LatencyKitError,
-            ) as error:
-                self._failure = error
+            except (OSError, LatencyKitError) as error:
+                self._failure = error  # raised where it is seen: at the next measurement
                 self._ready = None
                 return
 
@@ -478,23 +472,20 @@ class Recorder:
 
     def _run(self) -> Run:
         response = self._kind == "response"
-        known = Run(
+        run = Run(
             tool="latencykit Recorder",
             start=self._epoch / 1e9,
             rate=self._rate if response else None,
-        )
-        known = known.replace(
             measure="response" if response else "service",
             corrected="schedule" if response else "none",
         )
-        return known.replace(**self._failures())
+        return run.replace(**self._failures())
 
     def log(self) -> HistogramLog:
         """Return the intervals recorded so far; of a recorder with a path, what its file holds."""
         self.flush()
         if self.path is None:
             return self._counter.log(self._run())
-        from latencykit.core.histogram_log import HistogramLog
         from latencykit.io.reading import read
 
         log = read(self.path)
