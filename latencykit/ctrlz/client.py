@@ -158,9 +158,8 @@ class _Run:
 
     async def connect(self) -> tuple[int, _Wire]:
         loop = asyncio.get_running_loop()
-        wire = _Wire()
+        number, wire = len(self.wires), _Wire()
         self.wires.append(wire)
-        number = len(self.wires) - 1
         await loop.create_connection(lambda: wire, self.host, self.port)
         return number, wire
 

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import latencykit as lk
-from latencykit.analysis.timeouts import suspected_timeout
 from latencykit.views.series import series_record
 from tests.benchmarks.worlds import moments, requests
 
@@ -132,18 +131,6 @@ def test_what_a_timeout_hides_is_unknown(at: float) -> None:
         assert "if that is a timeout" in row.reason
     (row,) = lk.SLO.parse(f"90={1.2 * at}s").check(requests)
     assert row.outcome == "met"
-
-
-def test_a_tail_without_a_pile_is_not_a_timeout() -> None:
-    rng = np.random.default_rng(8)
-    start = moments(rng, 20, 1800.0)
-    for latency in (
-        usual(rng, start.size, 0.1),
-        0.01 * (1 - rng.random(start.size)) ** (-1 / 1.1),
-        np.where(rng.random(start.size) < 0.6, 1.0, usual(rng, start.size, 0.1)),
-    ):
-        histogram = samples(start, latency).histogram()
-        assert suspected_timeout(histogram) is None
 
 
 def test_one_row_every_ten_seconds_may_be_an_average() -> None:

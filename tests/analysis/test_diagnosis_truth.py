@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 import latencykit as lk
+from latencykit import simulate
+from latencykit.analysis.facts import facts_of
 from latencykit.analysis.omission import stalls_of
 from latencykit.analysis.period import period_of
 from latencykit.core.run import Run
@@ -91,6 +93,18 @@ def test_logs_show_that_a_loop_waited(kind: str, connections: int, seed: int) ->
     log = next(data for form, data, _ in data_types(world, ["log 1 s"]))
     found = lk.diagnose(log)
     assert found.verdict == "omits", found.summary
+
+
+@pytest.mark.parametrize("connections", [2, 8])
+def test_a_log_shows_whether_a_loop_ran_at_full_speed(connections: int) -> None:
+    server = Server(exponential("10ms"), servers=64)
+    closed = simulate.closed_loop(server, 200, connections=connections)
+    arrivals = simulate.poisson(len(closed) / 200, 200)
+    users = simulate.open_loop(server, arrivals, duration=200)
+    loops = [
+        facts_of(run.to_log("1s").with_run(loop=None)).at_full_speed for run in (closed, users)
+    ]
+    assert loops == [True, False]
 
 
 RARE = (

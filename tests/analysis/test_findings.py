@@ -118,6 +118,7 @@ OTHERS = {
     "even up to ten": lambda rng: rng.uniform(0, 10, 20000),
     "no round time": lambda rng: np.r_[latencies(rng), np.full(50, 17.3)],
     "four of them": lambda rng: np.r_[latencies(rng), np.full(4, 30.0)],
+    "most at a second": lambda rng: np.where(rng.random(5000) < 0.6, 1.0, latencies(rng)[:5000]),
     "not the maximum": lambda rng: np.r_[latencies(rng), np.full(50, 30.0), 41.0],
 }
 

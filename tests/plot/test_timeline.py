@@ -174,6 +174,8 @@ def test_a_lane_has_the_scale_of_the_values():
     lines = lines_of(drawn(plot.timeline, logs).axes[0])
     rise = [np.ptp(lines[str(k)].get_ydata()[[0, 3]]) for k in range(5)]
     assert np.allclose(rise, np.arange(5) * rise[1], rtol=2e-3)
+    ends = [(lines[str(k)].get_ydata().min(), lines[str(k)].get_ydata().max()) for k in range(5)]
+    assert all(k <= low <= high <= k + 1 for k, (low, high) in enumerate(ends))
 
 
 def test_the_slo_is_a_line_with_its_limit(raw):
