@@ -257,14 +257,9 @@ def _groups(text: str, *, once: bool = False) -> list[_Group]:
             group.further = further
             group.stats[name] = value, unit
             group.median = spelling if name == 50.0 else group.median
-    return _counted(events) if prose < rows else []
-
-
-def _counted(events: Sequence[_Group | _Fact]) -> list[_Group]:
-    """Return the series; counts between two are those of the later one if the earlier has some."""
     groups: list[_Group] = []
-    loose: list[_Fact] = []
-    for event in events:
+    loose: list[_Fact] = []  # counts between two are those of the later if the earlier has some
+    for event in events if prose < rows else ():
         if isinstance(event, _Fact):
             loose.append(event)
         elif event.accepted:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import pairwise
 from typing import TypeVar
@@ -205,9 +205,13 @@ def text_of_run(
         at = end
     if len(runs) < 2:
         return text
-    line_at = line_numbers(text)
-    bounds = pairwise([*runs, len(text)])
-    raise SeveralDocuments([(text[start:end], line_at(start) - 1) for start, end in bounds])
+    raise documents_at(text, runs)
+
+
+def documents_at(text: str, starts: Sequence[int]) -> SeveralDocuments:
+    """Return what makes `reading` read each of the parts that begin at some positions."""
+    line_at, bounds = line_numbers(text), pairwise([*starts, len(text)])
+    return SeveralDocuments([(text[start:end], line_at(start) - 1) for start, end in bounds])
 
 
 def blocks(text: str, heading: re.Pattern[str]) -> Iterator[tuple[re.Match[str], int]]:

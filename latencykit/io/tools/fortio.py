@@ -17,7 +17,7 @@ from latencykit._typing import JSONObject
 from latencykit.core.run import Run
 from latencykit.io import build, json_text
 from latencykit.io.source import Data, ReadOptions, Series, Source
-from latencykit.io.text_reports import Section, command_of, has_match, plain, text_of_run
+from latencykit.io.text_reports import command_of, has_match, plain, text_of_run
 from latencykit.units import parse_duration
 
 Buckets = list[tuple[float, float, int]]  # lower end, upper end (ns), count
@@ -169,19 +169,12 @@ _RESULT = re.compile(
 
 
 def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
-    """Read a run."""
-    part = Section(text_of_run(source, _RUNS, _RESULT), 1, source)
-    begin = _JSON.search(part.text)
-    if begin is None:
-        record = _record(part)
-    else:
-        record = json_text.parse(part.text, source, begin.start(), whole=False)
-    return {"": _result(record, source).with_run(command=command_of(part.text, "fortio"))}
-
-
-def _record(part: Section) -> JSONObject:
-    """The run as fortio's JSON has it, times in seconds."""
-    text = part.text
+    """Read a run: the JSON in it, or the facts as fortio's JSON has them, times in seconds."""
+    text = text_of_run(source, _RUNS, _RESULT)
+    command = command_of(text, "fortio")
+    if (own := _JSON.search(text)) is not None:
+        record = json_text.parse(text, source, own.start(), whole=False)
+        return {"": _result(record, source).with_run(command=command)}
     blocks: dict[str, dict[str, object]] = {}
     for row in _BLOCK.finditer(text):
         points = [{"Percentile": p, "Value": value} for p, value in _POINT.findall(row[8])]
@@ -199,7 +192,7 @@ def _record(part: Section) -> JSONObject:
     if "Aggregated Function Time" not in blocks:  # not copied, or the run did not end
         if done is None:
             seen = "the run has no Aggregated Function Time"
-            raise part.corrupt(None, seen, "what fortio prints at its end", "did the run end?")
+            raise source.corrupt(None, seen, "what fortio prints at its end", "did the run end?")
         blocks["Aggregated Function Time"] = {"Count": done[1], "Avg": float(done[2]) / 1e3}
     rate = started[1] if started else begin[2] if begin else ""
     codes = {code: int(count) for code, count in _CODE.findall(text)}
@@ -207,7 +200,7 @@ def _record(part: Section) -> JSONObject:
         codes and all(code.lstrip("-").isdigit() for code in codes)
     )
     no_errors = {"Count": 0} if "\nError cases : no data" in text else None
-    return {
+    record = {
         "RunType": "HTTP" if web else "",
         "Version": begin[1] if begin else None,
         "RequestedQPS": rate if re.fullmatch(r"[\d.]+(?:e[-+]?\d+)?", rate) else "max",
@@ -218,6 +211,7 @@ def _record(part: Section) -> JSONObject:
         "DurationHistogram": blocks["Aggregated Function Time"],
         "ErrorsDurationHistogram": blocks.get("Error cases") or no_errors,
     }
+    return {"": _result(record, source).with_run(command=command)}
 
 
 FORMATS = {

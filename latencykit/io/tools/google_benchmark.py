@@ -15,7 +15,7 @@ from latencykit._text import format_items, printable
 from latencykit.core.run import Run
 from latencykit.io import build, json_text
 from latencykit.io.source import Data, ReadOptions, SeveralDocuments, Source
-from latencykit.io.text_reports import fact, has_match, line_numbers, plain
+from latencykit.io.text_reports import documents_at, fact, has_match, plain
 from latencykit.units import format_count
 
 _Row = dict[str, Any]
@@ -94,8 +94,7 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
     text = source.text()
     headings = [match.start() for match in _CSV.finditer(text)]
     if len(headings) > 1:
-        line_at, ends = line_numbers(text), pairwise([*headings, len(text)])
-        raise SeveralDocuments([(text[at:end], line_at(at) - 1) for at, end in ends])
+        raise documents_at(text, headings)
     before = text.count("\n", 0, headings[0]) if headings else 0
     reader = csv.DictReader(text.splitlines()[before:])
     rows = []

@@ -220,17 +220,11 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
     parts = list(series.values())
     if len(parts) < 2:
         return dict(series)
-    total = sum(parts[1:], parts[0])
-    mean = sum(part.mean * part.count for part in parts) / max(sum(part.count for part in parts), 1)
-    stats = {
-        "min": min(part.min for part in parts),
-        "max": max(part.max for part in parts),
-        "mean": round(mean, 3),
-    }
-    everything = Histogram(total.buckets, total.index, total.counts, total.unit, total.run, stats)
     notes = tuple(dict.fromkeys(note for part in parts for note in part.run.notes))
     rate = sum(part.run.achieved or 0 for part in parts) or None
-    everything = everything.with_run(aggregate=True, unit="ms", achieved=rate, notes=notes)
+    everything = sum(parts[1:], parts[0]).with_run(
+        aggregate=True, unit="ms", achieved=rate, notes=notes
+    )
     return {"Aggregated": everything, **series}
 
 

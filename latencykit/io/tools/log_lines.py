@@ -348,9 +348,7 @@ def _w3c(head: Head) -> Log | None:
 
 def _read_w3c(source: Source, options: ReadOptions) -> dict[str, Data]:
     log = _w3c(source.head)
-    if log is None:
-        raise source.corrupt(1, "no #Fields line names time-taken", "a W3C log with it")
-    return log(source, options)
+    return log(source, options) if log else {}
 
 
 FORMATS = {name: (log.sniff, log) for name, log in _PRESETS.items()} | {

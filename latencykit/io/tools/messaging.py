@@ -194,12 +194,8 @@ def read_distribution(source: Source, options: ReadOptions) -> dict[str, Data]:
     return _distribution(source, options, run)
 
 
-def read_nats_distribution(source: Source, options: ReadOptions) -> dict[str, Data]:
-    """Read the distribution of ``nats latency``: messages are sent at a pace, without waiting."""
-    return _distribution(source, options, _NATS_RUN)
-
-
-def _distribution(source: Source, options: ReadOptions, run: Run) -> dict[str, Data]:
+def _distribution(source: Source, options: ReadOptions, run: Run = _NATS_RUN) -> dict[str, Data]:
+    """Read a distribution; messages of ``nats latency`` are sent at a pace, without waiting."""
     unit, unit_from = options.resolve_unit("ms")
     points: dict[float, float] = {}
     total, share, value, notes = 0, 0.0, 0.0, list(run.notes)
@@ -357,7 +353,7 @@ FORMATS = {
     "nats-bench": (has_match(_NATS_BENCH, plain=plain), read_bench),
     "nats-bench-csv": (has_match(r"\A\s*#RunID,ClientID,MsgCount,"), read_bench_csv),
     "bench": (sniff_distribution, read_distribution),
-    "nats-latency-histogram": (partial(sniff_distribution, nats=True), read_nats_distribution),
+    "nats-latency-histogram": (partial(sniff_distribution, nats=True), _distribution),
     "openmessaging": read_openmessaging,
     "kafka-end-to-end": (has_match(_KAFKA), read_kafka),
     "kafka-intervals": (has_match(_INTERVAL), read_intervals),

@@ -151,7 +151,7 @@ def family_series(family: str, members: Mapping[Labels, Any]) -> dict[str, Data]
 
 
 def _sum_of(parts: Sequence[Any], failed: int) -> Any:
-    """All parts together; the mean is exact where each part states its own."""
+    """All parts together."""
     if len({type(part) for part in parts}) > 1:  # some were exported once, others several times
         parts = [part.histogram() for part in parts]
     total = sum(parts[1:], parts[0])
@@ -159,12 +159,6 @@ def _sum_of(parts: Sequence[Any], failed: int) -> Any:
     if isinstance(total, Histogram):
         if any(part.reported_percentiles[0] for part in parts):
             raise IncompatibleDataError("printed percentiles cannot be added")
-        if all("mean" in part.reported_stats for part in parts):
-            weighted = sum(
-                part.reported_stats["mean"] * (part.count + part.censored) for part in parts
-            )
-            mean = round(weighted / (total.count + total.censored), 3)
-            total = replace(total, reported_stats={**total.reported_stats, "mean": mean})
         if len(notes) < len(total.run.notes):
             notes.append(_quantile_note(total))
     if failed:
