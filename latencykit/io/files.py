@@ -9,11 +9,11 @@ import re
 import stat
 import time
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from http import HTTPStatus
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from latencykit._files import new_temporary, temporary_folder
 from latencykit._limits import in_force
@@ -88,7 +88,7 @@ def size_of(url: str) -> int:
     except MissingPackageError:
         raise
     except Exception as error:  # noqa: BLE001 - each storage has its own; reading reports them
-        if _caused_by(error, _is_late):
+        if any(isinstance(cause, TimeoutError) for cause in _causes(error)):
             _silent.add(host)
         return 0
 
@@ -108,8 +108,10 @@ def read_head(url: str) -> Iterator[Source]:
     """Give the first complete lines of a file as a source: enough to find when a log began."""
     with temporary_folder("latencykit-") as folder:
         held = folder / Path(url.partition("?")[0]).name
-        with opening(url), _open(url) as stream:
-            held.write_bytes(stream.read(1 << 18))
+        with opening(url):
+            system, path = _filesystem(url) if is_url(url) else (None, url)
+            with system.open(path, "rb") if system else Path(path).open("rb") as stream:
+                held.write_bytes(stream.read(1 << 18))
         text = Source(held).head.data
         held.write_bytes(text[: text.rfind(b"\n") + 1])
         yield Source(held)
@@ -205,17 +207,11 @@ def _download(url: str, target: Path) -> None:
     system.get_file(path, str(target), callback=callback)
 
 
-def _caused_by(error: BaseException | None, kind: Callable[[BaseException], bool]) -> bool:
-    """True if an error, or what it was raised from, is of a kind."""
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield an error, and what it was raised from."""
     while error is not None:
-        if kind(error):
-            return True
+        yield error
         error = error.__cause__
-    return False
-
-
-def _is_late(error: BaseException) -> bool:
-    return isinstance(error, TimeoutError)
 
 
 @contextlib.contextmanager
@@ -230,27 +226,18 @@ def opening(url: str) -> Iterator[None]:
     except ImportError as missing:  # fsspec's own words say which package a protocol needs
         raise InvalidArgumentError(f"{without_secrets(url)}: {missing}") from missing
     except Exception as error:  # each storage has errors of its own
-        if _caused_by(error, _is_late):
+        shown = without_secrets(url)
+        if any(isinstance(cause, TimeoutError) for cause in _causes(error)):
             bounds = {"answer": in_force().answer, "fetch": in_force().fetch}
             name = min(bounds, key=bounds.__getitem__)
             raise InputTooLargeError(
-                f"{without_secrets(url)}: the server said nothing for {bounds[name]:g} s; "
+                f"{shown}: the server said nothing for {bounds[name]:g} s; "
                 f"--limit {name}=TIME (lk.limits) allows more"
             ) from error
-        # a directory is made where it is copied to
-        if isinstance(error, (FileExistsError, IsADirectoryError)):
-            raise CorruptInputError(
-                without_secrets(url), None, "this is a directory", "a file"
-            ) from error
         if isinstance(error, FileNotFoundError):
-            raise MissingInputError(
-                without_secrets(url),
-                None,
-                "nothing is there, or nobody answers",
-                "",
-                "check the address",
-            ) from error
-        raise CorruptInputError(without_secrets(url), None, *_fault(error)) from error
+            seen, hint = "nothing is there, or nobody answers", "check the address"
+            raise MissingInputError(shown, None, seen, "", hint) from error
+        raise CorruptInputError(shown, None, *_fault(error)) from error
 
 
 _QUOTED = 200  # characters of what a storage says; never of a web server's body
@@ -259,6 +246,9 @@ _QUOTED = 200  # characters of what a storage says; never of a web server's body
 def _fault(error: Exception) -> tuple[str, str, str]:
     """The failure of a storage in words: what was seen, what was expected, and a hint."""
     status, name = getattr(error, "status", None), type(error).__name__
+    # a directory is made where it is copied to
+    if isinstance(error, (FileExistsError, IsADirectoryError)):
+        return "this is a directory", "a file", ""
     if name == "ClientPayloadError":
         return "the server ended before the end of the file", "", "try again"
     cut = isinstance(error, (ConnectionResetError, ConnectionAbortedError, BrokenPipeError))
@@ -273,7 +263,7 @@ def _fault(error: Exception) -> tuple[str, str, str]:
         return "the storage refuses access", "", "check the login and the address"
     if name == "TooManyRedirects":
         return "the server redirects in a circle", "", "check the address"
-    if _caused_by(error, lambda cause: type(cause).__module__ == "aiohttp.http_exceptions"):
+    if any(type(cause).__module__ == "aiohttp.http_exceptions" for cause in _causes(error)):
         return "the server's answer is not valid HTTP", "", "try again, or check the address"
     if isinstance(status, int) and status >= 300:
         phrases = {code.value: f" {code.phrase}" for code in HTTPStatus}
@@ -285,14 +275,6 @@ def _fault(error: Exception) -> tuple[str, str, str]:
     reason = getattr(error, "strerror", None) or str(error) or name
     words = printable(" ".join(without_secrets(reason).split()), _QUOTED)
     return f"cannot be read: {words}", "", ""
-
-
-def _open(url: str) -> IO[bytes]:
-    if not is_url(url):
-        return Path(url).open("rb", buffering=1 << 17)
-    system, path = _filesystem(url)
-    opened: IO[bytes] = system.open(path, "rb")
-    return opened
 
 
 class _Copy(Source):

@@ -85,9 +85,8 @@ def parse_next(text: str, source: Source, at: int, lines_before: int = 0) -> tup
     except RecursionError:
         raise source.corrupt(None, "the JSON is nested too deeply", "a tool's output", "") from None
     except ValueError as error:  # a number of thousands of digits
-        raise source.corrupt(
-            None, f"the JSON contains a number that cannot be read ({error})", "", ""
-        ) from None
+        seen = f"the JSON contains a number that cannot be read ({error})"
+        raise source.corrupt(None, seen) from None
 
 
 def values(
@@ -152,12 +151,7 @@ def _corrupt_json(
 ) -> CorruptInputError:
     line = lines_before + error.lineno
     if not error.doc[error.pos :].strip() or error.msg.startswith("Unterminated string"):
-        return source.corrupt(
-            line,
-            _CUT,
-            "the whole document",
-            _WAY_OUT,
-        )
+        return source.corrupt(line, _CUT, "the whole document", _WAY_OUT)
     near = printable(error.doc[error.pos : error.pos + 20])
     return source.corrupt(line, f"the JSON is corrupt near {near!r} ({error.msg})", "", _WAY_OUT)
 
@@ -219,12 +213,8 @@ def entry(value: Any, path: str, source: Source, kind: type | tuple[type, ...] =
         try:
             inner = inner[int(key)] if isinstance(inner, list) else inner[key]
         except (KeyError, IndexError, TypeError, ValueError):
-            raise source.corrupt(
-                None,
-                f"the JSON contains no {path}",
-                "the output of one version of the tool",
-                _WAY_OUT,
-            ) from None
+            seen, expected = f"the JSON contains no {path}", "the output of one version of the tool"
+            raise source.corrupt(None, seen, expected, _WAY_OUT) from None
     if not isinstance(inner, kind) or isinstance(inner, bool):
         raise source.corrupt(None, f"{path} is {type(inner).__name__}", "something else", _WAY_OUT)
     return inner

@@ -197,11 +197,9 @@ def sniff_npy(head: Head) -> Confidence:
 
 def read_npy(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read an array: values, one column each, or records; pickles are never loaded."""
-    if sniff_npy(source.head) is Confidence.NO:  # a zip file would be opened, and left open
-        raise source.corrupt(
-            None, "this is not an array of numbers", "an array saved by numpy.save", ""
-        )
     with _intact(source, "this is not an array of numbers", "an array saved by numpy.save"):
+        if sniff_npy(source.head) is Confidence.NO:  # a zip file would be opened, and left open
+            raise ValueError("the magic string is not correct")
         array = None if source.compressed else np.load(source.file, mmap_mode="r")
         if array is None or not (array.ndim and array.flags.c_contiguous):
             array = np.load(io.BytesIO(source.bytes()))
@@ -228,9 +226,8 @@ def _columns(array: AnyArray, source: Source) -> dict[str, AnyArray]:
     if array.ndim == 2 and array.shape[1] > 1:
         return {str(k + 1): array[:, k] for k in range(array.shape[1])}
     if array.ndim not in (1, 2):
-        raise source.corrupt(
-            None, f"the array has {array.ndim} dimensions", "one value or one row per request", ""
-        )
+        seen = f"the array has {array.ndim} dimensions"
+        raise source.corrupt(None, seen, "one value or one row per request")
     return {"1": array.reshape(-1)}
 
 

@@ -240,15 +240,13 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     for name in used:
         if styles.get(name) in ("unclear", "mixed"):
             k = dialect.columns.index(name)
-            cells = [row[k].strip() for row in dialect.rows if k < len(row)]
-            shown = ", ".join(cell for cell in cells if "," in cell or "." in cell)[:40]
+            cells = (row[k].strip() for row in dialect.rows if k < len(row))
+            shown = printable(", ".join(c for c in cells if "," in c or "." in c)[:40], 50)
             seen = (
-                f"numbers of column {name!r} may have a decimal comma, or grouped digits "
-                f"({printable(shown, 50)})"
+                f"numbers of column {name!r} may have a decimal comma, or grouped digits ({shown})"
             )
-            raise source.corrupt(
-                dialect.skip + 1, seen, "one kind of number in a column", "write 1234 or 1.234"
-            )
+            expected, hint = "one kind of number in a column", "write 1234 or 1.234"
+            raise source.corrupt(dialect.skip + 1, seen, expected, hint)
     numbers = tuple(name for name in plan.numbers if name not in local)
     words = (*plan.words, *(name for name in plan.numbers if name in local))
     layout = RowLayout(

@@ -250,9 +250,8 @@ def _printed(source: Source) -> Iterator[JSONObject]:
             labels, _, body = point.partition("StartTimestamp:")
             times = [f"{day}T{time}Z" for day, time in _TIME.findall(point)]
             if len(times) < 2:
-                raise source.corrupt(
-                    None, "a data point without times", "StartTimestamp, Timestamp"
-                )
+                seen = "a data point without times"
+                raise source.corrupt(None, seen, "StartTimestamp, Timestamp")
             rows = {name.lower(): value for name, value in _STATISTIC.findall(body)}
             listed.append({
                 **rows, "attributes": dict(_LABEL.findall(labels)),

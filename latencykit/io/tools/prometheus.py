@@ -652,10 +652,9 @@ def read_scrapes(source: Source, options: ReadOptions) -> dict[str, Data]:
     scrapes.sort(key=lambda scrape: scrape[0])
     times = [moment for moment, _ in scrapes]
     if len(set(times)) < len(times):
-        raise source.corrupt(
-            None, "two scrapes are of the same time", "a time in each file's name",
-            "name them like metrics-20260101-120000.txt",
-        )  # fmt: skip
+        hint = "name them like metrics-20260101-120000.txt"
+        seen, expected = "two scrapes are of the same time", "a time in each file's name"
+        raise source.corrupt(None, seen, expected, hint)
     found: dict[str, dict[Labels, list[tuple[float, _Metric]]]] = {}
     units: dict[str, str] = {}
     helps: dict[str, str] = {}
