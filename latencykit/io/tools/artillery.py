@@ -119,15 +119,11 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:
             group = ""
     latency = groups.get("Request latency", groups.get("Response time (msec)"))
     if latency is not None:
-        return _series(
-            {
-                "latency": latency, "requestsCompleted": counters.get(
-                    "Requests completed", counters.get("Number of requests made")
-                ),
-                "errors": groups.get("Errors"), "codes": groups.get("Codes"),
-            },
-            options,
-        )  # fmt: skip
+        names = ("Requests completed", "Number of requests made")
+        sent = next((counters[name] for name in names if name in counters), None)
+        report = {"latency": latency, "requestsCompleted": sent}
+        more = {"errors": groups.get("Errors"), "codes": groups.get("Codes")}
+        return _series(report | more, options)
     for name, numbers in groups.items():
         answers = counters.get(name.replace(".response_time", ".responses"))
         if answers is not None:

@@ -64,12 +64,10 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
             "--ignoreCoordinatedOmission turns it off"
         )
     count = max(int(replies if counted is None else counted) - refused, 0)
+    if not replies:
+        return {"": build.unanswered(run)}
     points, stats = build.statistics_in(latency)
-    return {
-        "": build.data_from_points(points, count, stats, run, "ms")
-        if replies
-        else build.unanswered(run)
-    }
+    return {"": build.data_from_points(points, count, stats, run, "ms")}
 
 
 def _rows(text: str) -> Iterator[list[str]]:

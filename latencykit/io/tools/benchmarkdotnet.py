@@ -95,10 +95,8 @@ def read_table(source: Source, options: ReadOptions) -> dict[str, Data]:
             for k in range(first)
             if heading[k] == "Method" or len({cells[k] for cells in complete}) > 1
         ]
-        named = {name: _UNIT.sub("", name) for name in heading}
-        columns = [
-            k for k, name in enumerate(heading) if any(build.statistics_in({named[name]: 1}))
-        ]
+        named = [_UNIT.sub("", name) for name in heading]
+        columns = [k for k, name in enumerate(named) if any(build.statistics_in({name: 1}))]
         numbers = (_CELL.fullmatch(cells[k]) for cells in complete for k in columns)
         style = decimal_style(match[1] for match in numbers if match)
         for number, cells in rows:
@@ -114,7 +112,7 @@ def read_table(source: Source, options: ReadOptions) -> dict[str, Data]:
                         seen = f"{cells[k]!r} cannot be read as a time"
                         raise InvalidArgumentError(seen)  # noqa: TRY301
                     own = match[2] or (unit[1] if unit else "")  # in the cell, or in the heading
-                    values[named[heading[k]]] = round(parse_duration(cell + own), 3)
+                    values[named[k]] = round(parse_duration(cell + own), 3)
             except InvalidArgumentError as error:
                 options.refuse(source, number, str(error), "times such as 7.735 us")
                 continue
@@ -145,10 +143,8 @@ def read_json(source: Source, options: ReadOptions) -> Series:
         label = str(row.get("DisplayInfo")) if jobs else name
         values = statistics.get("OriginalValues")
         if values:
-            yield (
-                label,
-                build.data_from_values(build.nanoseconds_of(values, "ns"), run.with_notes(_EACH)),
-            )
+            times = build.nanoseconds_of(values, "ns")
+            yield label, build.data_from_values(times, run.with_notes(_EACH))
             continue
         found = statistics | (statistics.get("Percentiles") or {})
         found["std"] = found.get("StandardDeviation")

@@ -55,9 +55,8 @@ def read_directory(source: Source, options: ReadOptions) -> Series:
     """Read the newest sample of every benchmark."""
     paths = [source.path / "sample.json"]
     if not paths[0].exists():
-        paths = sorted(
-            path for depth in _DEPTHS for path in source.path.glob(f"{depth}/sample.json")
-        )
+        found = (source.path.glob(f"{depth}/sample.json") for depth in _DEPTHS)
+        paths = sorted(path for some in found for path in some)
     for path in paths:
         try:
             yield _name(path), _sample(Source(path))

@@ -284,10 +284,8 @@ def _coarseness(bins: int) -> tuple[int, int] | None:
 def read_histograms(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every window as an interval of a log; several directions are its tags."""
     text, rows, notes = source.text(), [], [_CLAT]
-    width, refuse = (
-        text.partition("\n")[0].count(",") + 1,
-        line_refuser(source, options, text, notes),
-    )
+    width = text.partition("\n")[0].count(",") + 1
+    refuse = line_refuser(source, options, text, notes)
     for number, line in enumerate(text.split("\n"), 1):
         fields = re.findall(r"-?\d+", line)
         if len(fields) != width:

@@ -148,11 +148,7 @@ def _row(words: list[str], unit: str | None) -> _Row | None:
     if words[1:2] in (["ERROR"], ["SKIPPED:"]):
         return {"name": words[0], "error_occurred": True}
     if unit is not None:  # of older versions, whose heading states it
-        words = [
-            word
-            for k, word in enumerate(words)
-            for word in ([word, unit] if k in (1, 2) else [word])
-        ]
+        words[1:3] = [word for number in words[1:3] for word in (number, unit)]
     places = (k for k in range(2, len(words) - 3) if words[k] == words[k + 2] in _UNITS)
     at = next(places, None)
     if at is None or not words[at + 3].isdigit():

@@ -404,27 +404,18 @@ def _results(text: str, threads: Mapping[str, int]) -> Iterator[tuple[int, Mappi
         if score is None or name is None:
             continue
         given = fact(above, r"^# Parameters: \(([^\n]*)\)$", str) or ""
-        facts = {
-            f"Param: {key}": value
-            for key, value in re.findall(r"(?<![\w.])([\w.]++) = ([^,]+)", given)
-        }
+        pairs = re.findall(r"(?<![\w.])([\w.]++) = ([^,]+)", given)
         count = re.compile(r"^[ \t]*N = (\d+)", re.MULTILINE).search(text, result.end(), end)
-        facts |= {
-            "Threads": _of(name, threads),
-            "Mode": "sample" if count else "avgt",
-            "Unit": score[2],
-        }
-        line = line_at(score.start())
-        samples = count[1] if count else None
-        yield (
-            line,
-            facts
-            | {"Benchmark": name, "Samples": samples, "Score": decimal_number(score[1], style)},
-        )
+        facts: dict[str, Any] = {f"Param: {key}": value for key, value in pairs}
+        facts |= {"Threads": _of(name, threads), "Mode": "sample" if count else "avgt"}
+        facts |= {"Unit": score[2], "Samples": count[1] if count else None}
+        rows = [(name, score[1])]
         for percentile, value in _POINT.findall(text, result.end(), end) if count else ():
             level = float(percentile.replace(",", ".")) / 100
-            point = {"Benchmark": f"{name}:p{level:.8g}", "Score": decimal_number(value, style)}
-            yield line, facts | point | {"Samples": samples}
+            rows.append((f"{name}:p{level:.8g}", value))
+        for label, cell in rows:
+            point = {"Benchmark": label, "Score": decimal_number(cell, style)}
+            yield line_at(score.start()), facts | point
 
 
 FORMATS = {

@@ -115,9 +115,8 @@ def _span(text: str) -> float:
 
 def _counted(run: Run, counters: Mapping[str, object]) -> Run:
     failed = sum(int(str(counters.get(name) or 0)) for name in (*_BAD, *_UNANSWERED))
-    return run.replace(
-        failed=failed, dropped=int(str(counters.get("benchmark.pool_overflow") or 0))
-    )
+    dropped = int(str(counters.get("benchmark.pool_overflow") or 0))
+    return run.replace(failed=failed, dropped=dropped)
 
 
 def _statistic(

@@ -114,10 +114,9 @@ def read_metrics(source: Source, options: ReadOptions) -> dict[str, Data]:
             aggregate=family == "latency" and len(histograms) > 1,
             failed=failed if not mixed else 0, notes=(*mixed, *notes),
         )  # fmt: skip
-    rank = {
-        name: (not data.run.aggregate, name.startswith("error")) for name, data in series.items()
-    }
-    return dict(sorted(series.items(), key=lambda item: rank[item[0]]))
+    names = sorted(series, key=lambda name: name.startswith("error"))
+    names.sort(key=lambda name: not series[name].run.aggregate)
+    return {name: series[name] for name in names}
 
 
 FORMATS = {
