@@ -167,12 +167,10 @@ def distinct(name: str, taken: Container[str]) -> str:
     most = 2
     while f"{name} ({most})" in taken:
         most *= 2
-    numbers = range(
-        max(most // 2, 2), most + 1
-    )  # they are given in order: searched, not counted through
-    return (
-        f"{name} ({numbers[bisect_left(numbers, 1, key=lambda n: f'{name} ({n})' not in taken)]})"
-    )
+    # they are given in order: searched, not counted through
+    numbers = range(max(most // 2, 2), most + 1)
+    at = bisect_left(numbers, 1, key=lambda number: f"{name} ({number})" not in taken)
+    return f"{name} ({numbers[at]})"
 
 
 def data_from_points(
@@ -215,10 +213,9 @@ def data_from_buckets(
     Beyond `bound`, the last edge if it is not given, lie `above` more values.
     """
     ends = nanoseconds_of(high, run.unit)
-    if above and bound is None:
-        beyond = float(ends[-1])
-    else:
-        beyond = nanoseconds(bound or 0.0, run.unit) if above else np.inf
+    beyond = np.inf
+    if above:
+        beyond = float(ends[-1]) if bound is None else nanoseconds(bound, run.unit)
     return Histogram.from_buckets(
         nanoseconds_of(low, run.unit), ends, counts, base_unit(run.unit), run=run,
         reported_stats=in_nanoseconds(stats, run.unit), censored=above, censored_at=beyond,

@@ -138,7 +138,6 @@ class Text:
     begin: str  # the first line of a run's report
     # label, or pattern with the value as its group, of each statistic or field of `Run`
     facts: Mapping[str, str]
-    unit: str = "s"  # of values without one
     needed: tuple[str, ...] = ()  # facts without which the report is corrupt
     points: tuple[str, ...] = ()  # headings of the blocks, the preferred one first
     buckets: tuple[str, ...] = ()
@@ -157,7 +156,8 @@ class Text:
 
     def _data(self, part: Section) -> Data:
         text = part.text
-        facts = {name: _fact(part, label, name, self.unit) for name, label in self.facts.items()}
+        unit = self.run.unit
+        facts = {name: _fact(part, label, name, unit) for name, label in self.facts.items()}
         for name in self.needed:
             if facts[name] is None:
                 first = re.search(self.begin, text, re.MULTILINE)
@@ -205,10 +205,10 @@ class Text:
         for row in rows(self.errors, _ERROR, strict=False):
             errors[row[2]] = errors.get(row[2], 0) + int(row[1])
         run = self.run.replace(command=command_of(text, *self.commands) if self.commands else None)
-        unit = self.bucket_unit or self.unit
+        unit = self.bucket_unit or self.run.unit
         return report_of(
             facts, run.with_notes(*[TRUNCATED] if cut else ()), self.finish, text=text,
-            points={float(row[1]): in_ns(row[2], row[3] or self.unit) for row in points},
+            points={float(row[1]): in_ns(row[2], row[3] or self.run.unit) for row in points},
             edges=tuple(in_ns(row[1], row[2] or unit) for row in buckets),
             counts=tuple(int(row[3]) for row in buckets),
             statuses={row[1]: int(row[2]) for row in statuses}, errors=errors,
@@ -242,10 +242,9 @@ class Lines:
     """Rows of which each has the facts of a series."""
 
     run: Run
-    # pattern of a row, with groups named as the facts of `report_of` (times in `unit`), ``p99_9``,
+    # pattern of a row, with groups named as the facts of `report_of`, in the run's unit, ``p99_9``,
     # ``name`` of the series, and ``points``: text with a `pair` for each percentile
     row: str
-    unit: str
     pair: str = _PAIR
     cumulative: bool = False  # of the rows of a name, the last one has all values
     finish: Callable[[Report], Report] = as_it_is
@@ -261,11 +260,11 @@ class Lines:
             name, points = texts.pop("name", ""), re.findall(self.pair, texts.pop("points", ""))
             levels = build.percentiles_in(texts) | {float(p): value for p, value in points}
             facts = {
-                key: in_ns(text, self.unit) if key in _TIMES
+                key: in_ns(text, self.run.unit) if key in _TIMES
                 else int(text) if key in _WHOLE else float(text)
                 for key, text in texts.items() if build.percentile_named(key) is None
             }  # fmt: skip
-            levels = {p: in_ns(value, self.unit) for p, value in levels.items()}
+            levels = {p: in_ns(value, self.run.unit) for p, value in levels.items()}
             data = report_of(facts, self.run, self.finish, text=row[0], points=levels)
             yield name if len(named) > 1 or self.cumulative else "", data
 
@@ -279,9 +278,8 @@ class Json:
     """Where a JSON document has its facts."""
 
     run: Run
-    # path of each statistic (in `unit`) or field of `Run`, such as ``result.latency.mean``
+    # path of each statistic (in the run's unit) or field of `Run`, such as ``result.latency.mean``
     facts: Mapping[str, str]
-    unit: str = "s"
     each: str = ""  # path of a list of objects, a series each, and of the series' name in them
     name: str = ""
     needed: tuple[str, ...] = ()  # objects without which it is not this tool's
@@ -307,12 +305,14 @@ class Json:
         """Return what one object amounts to."""
         found = {name: at(record, path) for name, path in self.facts.items()}
         facts = {
-            name: in_ns(value, self.unit) if name in _TIMES
+            name: in_ns(value, self.run.unit) if name in _TIMES
             else int(value) if name in _WHOLE else value
             for name, value in found.items() if value is not None
         }  # fmt: skip
         buckets = at(record, self.buckets) or {}
-        marks = sorted((in_ns(mark, self.unit), int(number)) for mark, number in buckets.items())
+        marks = sorted(
+            (in_ns(mark, self.run.unit), int(number)) for mark, number in buckets.items()
+        )
         points = {
             f"p{str(key).removeprefix('p')}": v
             for key, v in (at(record, self.points) or {}).items()
@@ -321,7 +321,7 @@ class Json:
         numbers = {key: v for key, v in points.items() if isinstance(v, (int, float))}
         return report_of(
             facts, self.run, lambda report: self.finish(report, record),
-            points={p: in_ns(v, self.unit) for p, v in build.percentiles_in(numbers).items()},
+            points={p: in_ns(v, self.run.unit) for p, v in build.percentiles_in(numbers).items()},
             edges=tuple(mark for mark, _ in marks), counts=tuple(number for _, number in marks),
             statuses={k: int(n) for k, n in (at(record, self.statuses) or {}).items()},
             errors={str(k): int(n) for k, n in (at(record, self.errors) or {}).items()},
@@ -345,8 +345,7 @@ class Rows:
 
     run: Run
     columns: str  # the header, joined with commas, of a table that has none of its own
-    duration: str  # columns of the latency in `unit`, and of when the request began
-    unit: str
+    duration: str  # columns of the latency in the run's unit, and of when the request began
     start: str = ""
     status: str = ""  # column of HTTP's status, of which 400 and more are failures
     operation: str = ""  # columns of words: each operation is a series
@@ -373,7 +372,7 @@ class Rows:
         numbers, words = ([name for name in names if name in columns] for names in (numbers, words))
         used = {*numbers, *words}
         further = [name for name in columns if name not in used] if options.columns else []
-        most = 9.2e18 / NANOSECONDS[self.unit]
+        most = 9.2e18 / NANOSECONDS[self.run.unit]
         layout = RowLayout(
             columns, tuple(numbers), (*words, *further), sep, skip=int(headed),
             optional=self.numbers, loose=tuple(further), na=("null",),
@@ -386,9 +385,9 @@ class Rows:
         self, frame: dict[str, Any], notes: tuple[str, ...], options: ReadOptions
     ) -> dict[str, Data]:
         """Return the series of a table's rows."""
-        given: dict[str, Any] = {"duration": _whole(frame[self.duration], self.unit)}
+        given: dict[str, Any] = {"duration": _whole(frame[self.duration], self.run.unit)}
         if self.start in frame:
-            given["start"] = _whole(frame[self.start], self.unit)
+            given["start"] = _whole(frame[self.start], self.run.unit)
         if self.status in frame:
             given["outcome"] = build.outcome_codes(error=frame[self.status] >= 400)
         if self.connection in frame:

@@ -91,10 +91,8 @@ def parse_spectrum(lines: Iterable[tuple[int, str]], fail: Any) -> Spectrum:
         elif text:
             row = _ROW.match(text) if len(text) < _LONGEST_ROW else None
             if row is None:
-                error = fail(
-                    number, f"{printable(text, 50)!r}", "value, percentile, count, 1/(1-percentile)"
-                )
-                if error is not None:
+                expected = "value, percentile, count, 1/(1-percentile)"
+                if (error := fail(number, f"{printable(text, 50)!r}", expected)) is not None:
                     raise error
                 continue
             spectrum.values.append(_float(row[1]))
@@ -225,10 +223,8 @@ def hgrm_lines(
         if csv:
             lines.append(f"{value},{share},{count},{inverse}")
         else:
-            lines.append(
-                f"{value:>12} {share:>14} {count:>10}"
-                + ("" if level == 100.0 else f" {inverse:>14}")
-            )
+            last = "" if level == 100.0 else f" {inverse:>14}"
+            lines.append(f"{value:>12} {share:>14} {count:>10}{last}")
     if csv:
         return lines
     empty = not histogram.count

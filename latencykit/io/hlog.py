@@ -119,15 +119,9 @@ class LogTimes:
         assert self.base is not None
         if self.start is None:
             self.start = stamp + self.base
-        elif (
-            self.explicit_base
-            and self.base
-            and stamp > EPOCH_FROM
-            and stamp + self.base - self.start > YEAR
-        ):
-            self.base = (
-                0.0  # BaseTime beside absolute stamps: the reference would add the base twice
-            )
+        absolute = self.explicit_base and self.base and stamp > EPOCH_FROM
+        if absolute and stamp + self.base - self.start > YEAR:
+            self.base = 0.0  # the reference would add it twice
             self.notes.append("timestamps are absolute; BaseTime was not added to them again")
         if self.first_start is None:
             self.first_start = self.start

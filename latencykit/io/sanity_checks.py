@@ -116,11 +116,8 @@ def _named(name: str | float) -> str:
 
 
 def _shown(value: float, unit: str) -> str:
-    return (
-        f"{value:.4g}"
-        if unit == "none" or not abs(value) < _SENTINEL
-        else format_value(value, unit, 4)
-    )
+    bare = unit == "none" or not abs(value) < _SENTINEL
+    return f"{value:.4g}" if bare else format_value(value, unit, 4)
 
 
 # ------------------------------------------------------------ what was read
@@ -129,11 +126,8 @@ def believed(data: Data) -> Data:
     if is_summary(data):
         points, stats, run = stated(data.reported_percentiles, data.stats, data.run)
         count = whole_count(data.count)
-        return (
-            data
-            if run is data.run and count == data.count and points == data.reported_percentiles
-            else type(data)(stats, points, count, data.unit, run)
-        )
+        same = run is data.run and count == data.count and points == data.reported_percentiles
+        return data if same else type(data)(stats, points, count, data.unit, run)
     if not isinstance(data, Histogram):
         return data
     if data.index.size:

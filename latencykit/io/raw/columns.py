@@ -165,12 +165,8 @@ def plan_of(
     if shape is not None and shape.low is not None and chosen.unit is None:
         stated = shape.low
     unit, unit_from = _unit(stated, kind, unit_column, options, source, notes)
-    if (
-        bounds is None
-        and unit_column is None
-        and kind == "number"
-        and _are_moments(cells, chosen, unit)
-    ):
+    bare = kind == "number" and unit_column is None and bounds is None
+    if bare and _are_moments(cells, chosen, unit):
         first = printable(present(cells)[0], 30)
         seen = f"column {chosen.column!r} contains points in time ({first}), not latencies"
         raise InvalidArgumentError(

@@ -137,17 +137,13 @@ def _are_readable(names: list[str]) -> bool:
 def _with_separator(first: str, body: list[str], at: int, comment: str | None) -> Dialect | None:
     for sep in (*_SEPARATORS, " "):
         names = first.split() if sep == " " else next(csv.reader([first], delimiter=sep), [])
-        if not 2 <= len(names) <= _WIDEST or (
-            sep == " "
-            and (
-                _NUMBER.fullmatch(first)  # 5.2 ms
-                or not (all(map(_NUMBER.fullmatch, names)) or _are_readable(names))
-            )
-        ):
+        if not 2 <= len(names) <= _WIDEST:
             continue
-        rows = (
-            list(csv.reader(body, delimiter=sep)) if sep != " " else [line.split() for line in body]
-        )
+        if sep == " ":
+            numbers = all(map(_NUMBER.fullmatch, names))
+            if _NUMBER.fullmatch(first) or not (numbers or _are_readable(names)):  # 5.2 ms
+                continue
+        rows = [line.split() for line in body] if sep == " " else [*csv.reader(body, delimiter=sep)]
         rows = [row for row in rows if any(row)][:_SAMPLE]
         if sum(len(row) == len(names) for row in rows) >= 0.5 * len(rows):
             return _headed(sep, names, rows, at, comment)
@@ -162,14 +158,9 @@ def _headed(
 ) -> Dialect:
     header = names[0] == "series" or not any(_NUMBER.fullmatch(name) for name in names)
     if not header:
-        rows, columns = [names, *rows], [str(k + 1) for k in range(len(names))]
-    else:
-        columns = [
-            name.strip().strip('"').strip() or f"column {k + 1}" for k, name in enumerate(names)
-        ]
-    return Dialect(
-        sep, tuple(columns), header, at + header, comment, tuple(tuple(row) for row in rows)
-    )
+        rows, names = [names, *rows], [str(k + 1) for k in range(len(names))]
+    names = [name.strip().strip('"').strip() or f"column {k}" for k, name in enumerate(names, 1)]
+    return Dialect(sep, tuple(names), header, at + header, comment, tuple(map(tuple, rows)))
 
 
 def _share_of_numbers(dialect: Dialect) -> float:
@@ -211,13 +202,9 @@ def has_header_alone(head: Head) -> bool:
 def sniff_numbers(head: Head) -> Confidence:
     """Recognise a column of numbers without a header."""
     dialect = dialect_of(head)
-    fits = (
-        dialect is not None
-        and len(dialect.columns) == 1
-        and not dialect.header
-        and _share_of_numbers(dialect) >= 0.8
-    )
-    return Confidence.GENERIC if fits else Confidence.NO
+    if dialect is None or len(dialect.columns) > 1 or dialect.header:
+        return Confidence.NO
+    return Confidence.GENERIC if _share_of_numbers(dialect) >= 0.8 else Confidence.NO
 
 
 def read(source: Source, options: ReadOptions) -> dict[str, Data]:

@@ -96,11 +96,8 @@ def read_lines(
 ) -> dict[str, Data]:
     """Read the objects, a chunk of lines at a time, by a tool's plan or one of their own."""
     lines = [line for line in source.head.lines[: 2 * _SAMPLE] if line.strip()][:_SAMPLE]
-    records = [
-        value
-        for value in (_first_value(line.strip(), 0) for line in lines)
-        if isinstance(value, dict)
-    ]
+    values = (_first_value(line.strip(), 0) for line in lines)
+    records = [value for value in values if isinstance(value, dict)]
     if not records:
         raise source.corrupt(1, "it contains no object", "one JSON object per line", "")
     plan = plan or plan_of(_sample_of(records, options).columns, options, source)
@@ -231,11 +228,9 @@ def sniff_pairs(head: Head) -> Confidence:
     keys = dict.fromkeys(chain.from_iterable(rows))
     often = [key for key in keys if sum(key in row for row in rows) > 0.5 * len(rows)]
     of_a_run = are_statistics(keys) or looks_aggregated(keys) or not _SETTINGS.isdisjoint(keys)
-    if (
-        (len(rows) < 2 and len(keys) < _SURE)
-        or of_a_run
-        or not (latency_columns(often)[0] or start_and_end(often))
-    ):
+    if of_a_run or (len(rows) < 2 and len(keys) < _SURE):
+        return Confidence.NO
+    if not (latency_columns(often)[0] or start_and_end(often)):
         return Confidence.NO
     if any(line.lstrip().startswith("<") for line in head.lines[:_SAMPLE]):
         return Confidence.NO  # of a page or a picture

@@ -80,7 +80,6 @@ TEXT = Text(
 JSON = Json(
     run=_RUN.replace(unit="us", unit_from="format"),
     begin=_JSON,
-    unit="us",
     facts={
         "mean": "result.latency.mean", "std": "result.latency.stddev",
         "max": "result.latency.max", "duration": "result.timeTakenSeconds",

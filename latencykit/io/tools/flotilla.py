@@ -190,13 +190,8 @@ def _column(cell: str) -> _Column:
 
 def _kind(name: str) -> float | str | None:
     """The percentile or the statistic of a name, or neither."""
-    bare = (
-        name.lower()
-        .removeprefix("latency ")
-        .removesuffix(" latency")
-        .strip()
-        .removeprefix("total ")
-    )
+    bare = name.lower().removeprefix("latency ").removesuffix(" latency").strip()
+    bare = bare.removeprefix("total ")
     p = build.percentile_named(bare)
     if p is not None:
         return p if 0 < p < 100 else "max" if p == 100 else None

@@ -111,7 +111,7 @@ REPORT = Text(
     finish=finish,
 )  # fmt: skip
 CSV = Rows(
-    run=_RUN, columns=_HEADER, duration="response-time", unit="s", start="offset",
+    run=_RUN, columns=_HEADER, duration="response-time", start="offset",
     status="status-code", notes=("hey prints times to 0.1 ms",), most=1_000_000,
     most_note="hey keeps the first million replies: the run may have been longer",
 )  # fmt: skip

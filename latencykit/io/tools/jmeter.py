@@ -68,7 +68,6 @@ ROWS = Rows(
     "failureMessage,bytes,sentBytes,grpThreads,allThreads,URL,Latency,IdleTime,Connect",
     duration="elapsed",
     start="timeStamp",
-    unit="ms",
     operation="label",
     connection="threadName",
     numbers=("allThreads",),
@@ -230,7 +229,6 @@ def read_summary(source: Source, options: ReadOptions) -> dict[str, Data]:  # no
 
 STATISTICS = Json(
     run=_RUN.with_notes("percentiles are taken as JMeter's default: 90, 95, 99"),
-    unit="ms",
     facts={
         "min": "minResTime", "max": "maxResTime", "mean": "meanResTime", "count": "sampleCount",
         "failed": "errorCount", "achieved": "throughput",

@@ -59,17 +59,17 @@ def read_raw(source: Source, options: ReadOptions) -> Series:
 FORMATS = {
     "mtr": (
         has_match(r"^[^\n]{0,200} Loss% {1,9}Snt {1,9}Last "),
-        Lines(run=_RUN, row=_ROW, unit="ms"),
+        Lines(run=_RUN, row=_ROW),
     ),
     "mtr-csv": (
         has_match(r",Loss%,Snt, ,Last,Avg,Best,Wrst,StDev"),
-        Lines(run=_RUN, row=_CSV, unit="ms"),
+        Lines(run=_RUN, row=_CSV),
     ),
     "winmtr": (
         has_match(r"WinMTR statistics", _WINMTR),
-        Lines(run=_RUN.replace(tool="WinMTR", notes=(_WHOLE,)), row=_WINMTR, unit="ms"),
+        Lines(run=_RUN.replace(tool="WinMTR", notes=(_WHOLE,)), row=_WINMTR),
     ),
-    "mtr-json": Json(run=_RUN, facts=_KEYS, unit="ms", each="report.hubs", name="host"),
+    "mtr-json": Json(run=_RUN, facts=_KEYS, each="report.hubs", name="host"),
     "mtr-raw": (
         has_match(r"^[xh] \d{1,3} \S+\n(?:[^\n]*\n){0,99}?p \d{1,3} \d+(?: \d+)?$"),
         read_raw,
@@ -79,7 +79,6 @@ FORMATS = {
         Lines(
             run=_RUN.replace(tool="owping"),
             row=_OWPING,
-            unit="ms",
             pair=r"([\d.]+): (-?[\d.]+) ms",
         ),
     ),

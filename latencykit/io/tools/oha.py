@@ -112,7 +112,6 @@ FORMATS = {
             run=_RUN,
             columns=_HEADER,
             duration="request-duration",
-            unit="s",
             start="request-start",
             status="status",
             numbers=("Response-delay",),

@@ -169,7 +169,7 @@ _PROGRESS = (
 FORMATS = {
     "pgbench-progress": (
         has_match(_PROGRESS, without=r"^latency average"),
-        Lines(run=Run(tool="pgbench", unit="ms", notes=(_HINT,)), row=_PROGRESS, unit="ms"),
+        Lines(run=Run(tool="pgbench", unit="ms", notes=(_HINT,)), row=_PROGRESS),
     ),
     "pgbench-log": (sniff_log, read_log),
     "pgbench-intervals": (sniff_intervals, read_intervals),

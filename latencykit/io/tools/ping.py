@@ -127,19 +127,12 @@ def _replies(text: str, options: ReadOptions) -> dict[str, Data]:
     if not single:
         stats, windows = _PING_STATS.findall(text), _WINDOWS_STATS.findall(text)
         if received == 0 or not (stats or windows):
-            return (
-                build.samples_of({"duration": np.zeros(0, np.int64)}, run, options) if late else {}
-            )
+            none = {"duration": np.zeros(0, np.int64)}
+            return build.samples_of(none, run, options) if late else {}
         names = ["min", "mean", "max", "std"] if stats else ["min", "max", "mean"]
         cells = [row.split("/") for row in stats] or windows
-        blocks = [
-            dict(
-                zip(
-                    names, (build.nanoseconds(x.replace(",", "."), "ms") for x in row), strict=False
-                )
-            )
-            for row in cells
-        ]
+        numbers = ([build.nanoseconds(x.replace(",", "."), "ms") for x in row] for row in cells)
+        blocks = [dict(zip(names, row, strict=False)) for row in numbers]
         named = blocks[0]
         if len(blocks) > 1:
             weights = [row[1] for row in counts if row[1]] if sent else []
@@ -150,16 +143,15 @@ def _replies(text: str, options: ReadOptions) -> dict[str, Data]:
                 named["mean"] = total / sum(weights)
             run = run.with_notes(f"{len(blocks)} closing statistics are added up")
         return {"": Summary(named, {}, received, "ns", run.with_notes(_PING_HINT))}
-    unit = build.unit_in(single[0][4]) if single[0][4] != "m" else "ms"  # Windows in Spanish
-    duration = build.nanoseconds_of(
-        [float(row[3].replace(",", ".")) for row in single], unit or "ms"
-    )
+    # Windows in Spanish has "m" for ms
+    unit = (build.unit_in(single[0][4]) if single[0][4] != "m" else "ms") or "ms"
+    cells = [float(row[3].replace(",", ".")) for row in single]
+    duration = build.nanoseconds_of(cells, unit)
     ends = np.array([float(row[0] or "nan") for row in single])
     travelled = np.rint(np.maximum(duration, 0)).astype(np.int64)
     start = None if np.isnan(ends).any() else build.whole_nanoseconds(ends, "s") - travelled
-    return build.samples_of(
-        {"duration": duration, "start": start}, run.replace(unit=unit or "ms"), options
-    )
+    given = {"duration": duration, "start": start}
+    return build.samples_of(given, run.replace(unit=unit), options)
 
 
 def sniff_raw(head: Head) -> Confidence:

@@ -13,7 +13,7 @@ _ROW = (  # without its words where the output is not a terminal
     r"(?P<points>(?:, p[\d.]+: [\d.]+)*)(?:\n? -- (?P<name>[\d.]+ seconds range))?"
 )
 _INTRINSIC = Text(
-    run=_RUN.replace(unit="us"), begin=r"^\d+ total runs", unit="us", needed=("count", "mean"),
+    run=_RUN.replace(unit="us"), begin=r"^\d+ total runs", needed=("count", "mean"),
     facts={
         "count": r"^(\d+) total runs", "mean": r" runs \(avg(?: latency:)? ([\d.]+) (microseconds)",
         "max": r"^Max latency so far: (\d+) (microseconds)\.\s\s",
@@ -25,13 +25,12 @@ FORMATS = {
             r"min: [\d.]{1,12}, max: [\d.]+, avg: [\d.]+ \(\d+ samples\)|^ -- [\d.]+ seconds range$"
             r"|\A\d+[ ,]\d+[ ,]\d+\.\d\d[ ,]\d+\s*\Z"
         ),
-        Lines(run=_RUN, row=_ROW, unit="ms"),
+        Lines(run=_RUN, row=_ROW),
     ),
     "redis-cli-intrinsic-cut": (
         has_match(r"^Max latency so far: \d+ microseconds", without=r"^\d+ total runs \(avg"),
         Lines(
             run=_RUN.replace(unit="us", notes=(TRUNCATED,)),
-            unit="us",
             row=r"^Max latency so far: (?P<max>\d{1,12}) microseconds",
         ),
     ),

@@ -116,7 +116,6 @@ FORMATS = {
     "perf-hooks": Json(
         run=Run(tool="Node.js perf_hooks", unit="ns"),
         facts={"count": "count", "min": "min", "max": "max", "mean": "mean", "std": "stddev"},
-        unit="ns",
         points="percentiles",
     ),
     "envoy-stats": (
@@ -124,7 +123,6 @@ FORMATS = {
         Lines(
             run=_ENVOY_RUN,
             row=_ENVOY,
-            unit="ms",
             pair=r"P([\d.]+)\([^,]*,([\d.]+)\)",
             cumulative=True,
         ),
@@ -134,7 +132,7 @@ FORMATS = {
     "grpc-go": (has_match(_GRPC), read_grpc),
     "elbencho-live": (
         has_match(r"^ISO Date,Label,Phase,RuntimeMS,Rank,.*,Lat IO us,", _LIVE),
-        Lines(run=Run(tool="elbencho", unit="us", notes=(_MEANS,)), row=_LIVE, unit="us"),
+        Lines(run=Run(tool="elbencho", unit="us", notes=(_MEANS,)), row=_LIVE),
     ),
     "elbencho": (has_match(_ELBENCHO), read_elbencho),
     "trtexec": (
@@ -142,24 +140,18 @@ FORMATS = {
         Lines(
             run=Run(tool="trtexec", loop="closed", measure="service", corrected="none", unit="ms"),
             row=_TRTEXEC,
-            unit="ms",
             pair=r"percentile\(([\d.]+)%\) = ([\d.]+)",
         ),
     ),
     "perftest": (
         has_match(r"^ *#bytes +#iterations +t_min\[usec\]", _PERFTEST),
-        Lines(
-            run=Run(tool="perftest", loop="closed", measure="service", unit="us"),
-            row=_PERFTEST,
-            unit="us",
-        ),
+        Lines(run=Run(tool="perftest", loop="closed", measure="service", unit="us"), row=_PERFTEST),
     ),
     "cockroach-workload": (
         has_match(r"^_elapsed_+errors_+ops\(total\)_.*_avg\(ms\)__p50\(ms\)"),
         Lines(
             run=Run(tool="cockroach workload", measure="service", unit="ms"),
             row=_COCKROACH,
-            unit="ms",
             cumulative=True,
         ),
     ),
@@ -168,7 +160,6 @@ FORMATS = {
         Lines(
             run=Run(tool="IPython's %timeit", unit="ns", notes=("values are the means of loops",)),
             row=_TIMEIT,
-            unit="ns",
         ),
     ),
     "dnsperf": (

@@ -82,7 +82,6 @@ FORMATS = {
         Lines(
             run=Run(tool="sysbench", unit="ms"),
             row=_INTERVAL,
-            unit="ms",
             pair=r"([\d.]+)%\): ([\d.]+)",
         ),
     ),

@@ -249,12 +249,9 @@ def _sniff_otlp_protobuf(head: Head) -> Confidence:
     resource: dict[str, Any] = next(iter(message.get("resourceSpans") or ()), {})
     scopes = resource.get("scopeSpans") or resource.get("instrumentationLibrarySpans") or ()
     spans = [span for scope in scopes for span in scope.get("spans") or ()]
-    return certain(
-        spans
-        and _ID.match(spans[0].get("traceId", ""))
-        and _ID.match(spans[0].get("spanId", ""))
-        and spans[0].get("startTimeUnixNano")
-    )
+    first: JSONObject = spans[0] if spans else {}
+    known = all(_ID.match(first.get(key, "")) for key in ("traceId", "spanId"))
+    return certain(known and first.get("startTimeUnixNano"))
 
 
 FORMATS = {

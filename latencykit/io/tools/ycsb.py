@@ -271,7 +271,6 @@ FORMATS = {
         Lines(
             run=Run(tool="YCSB-cpp", loop="closed", measure="service", corrected="none", unit="us"),
             row=_CPP,
-            unit="us",
             pair=r"([\d.]+)=([\d.]+)",
             cumulative=True,
         ),
