@@ -216,7 +216,7 @@ def _write(history: History, trends: list[Any], out: Path, *, heatmap: bool) -> 
     series = {trend.series for trend in trends if trend.statistic != "mean"}
     kept = [t for t in trends if t.statistic != "mean" or t.series not in series]
     if out.suffix.lower() in (".html", ".htm"):
-        from latencykit.views.history_page import history_html
+        from latencykit.views.history import history_html
 
         with atomic(out) as temporary:
             temporary.write_text(history_html(history, kept), encoding="utf-8")

@@ -118,7 +118,7 @@ def command(
       vegeta attack -rate {rate} -duration {duration}s -targets t.txt -output {out}
     """
     from latencykit.ctrlz.sweep import sweep
-    from latencykit.views.sweep import sweep_record, sweep_text, sweep_words
+    from latencykit.views.load import sweep_record, sweep_text, sweep_words
 
     shown = numbers(percentiles)
     result = sweep(

@@ -12,7 +12,7 @@ import latencykit as lk
 from latencykit._text import text_width
 from latencykit.cli import cli
 from latencykit.views.ctrlz import ctrlz_text
-from latencykit.views.sweep import sweep_text
+from latencykit.views.load import sweep_text
 from latencykit.views.tables import fitted
 from tests.conftest import DATA, LOGS, log_of_values
 from tests.ctrlz.test_commands import result as calibration

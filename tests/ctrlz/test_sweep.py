@@ -20,8 +20,7 @@ from latencykit import Samples, simulate
 from latencykit.analysis.sweep import Probe, Search, Stop, Tried
 from latencykit.ctrlz.sweep import _stalled
 from latencykit.plot.load_chart import _finding
-from latencykit.views.load import load_words
-from latencykit.views.sweep import sweep_record, sweep_text
+from latencykit.views.load import load_words, sweep_record, sweep_text
 from tests.conftest import FORMS
 from tests.ctrlz.worlds import CLIENT, live, live_server, mmc_capacity, queue
 from tests.views.test_schemas import validated

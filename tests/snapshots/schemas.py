@@ -26,11 +26,10 @@ from latencykit.views.diagnosis import DiagnoseRecord
 from latencykit.views.explanation import ExplainRecord
 from latencykit.views.fan_out import FanoutRecord
 from latencykit.views.history import HistoryCheckRecord, HistoryShowRecord
-from latencykit.views.load import LoadRecord
+from latencykit.views.load import LoadRecord, SweepRecord
 from latencykit.views.series import SeriesRecord
 from latencykit.views.slo import CheckRecord
 from latencykit.views.summary import SummaryRecord
-from latencykit.views.sweep import SweepRecord
 
 _FOLDER = Path(latencykit.__file__).parent / "schemas"
 

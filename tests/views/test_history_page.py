@@ -9,7 +9,7 @@ import pytest
 import latencykit as lk
 from latencykit.history.history import trends_of
 from latencykit.units import format_value
-from latencykit.views.history_page import history_html
+from latencykit.views.history import history_html
 from tests.history.conftest import fill
 
 if TYPE_CHECKING:
