@@ -50,7 +50,9 @@ for number, usual in (
 
 DATA = Path(__file__).parent / "data"
 NOTEBOOKS = "tests/notebooks/"
-WAITING = (NOTEBOOKS, "tests/ctrlz/", "tests/distributed/", "tests/book/", "tests/record/")
+WAITING = (
+    NOTEBOOKS, "tests/ctrlz/", "tests/distributed/", "tests/untrusted/", "tests/book/", "tests/record/",
+)  # fmt: skip
 QUICK = "not slow"  # what pyproject.toml selects unless `-m` says otherwise
 CTRLZ = DATA / "hlog" / "hdrhistogram-java-ctrlz-a"
 RAW, SCHEDULED = CTRLZ / "uncorrected.hlog", CTRLZ / "scheduled.hlog"
@@ -87,7 +89,8 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """All cores for folders; this process alone for single files, which begin sooner that way."""
     if any(".py" in word or ".doctest" in word for word in config.args):
         return 0
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cores = getattr(os, "sched_getaffinity", lambda _: range(os.cpu_count() or 1))(0)
+    return len(cores) + config.option.markexpr.startswith("slow")  # these wait for a third of it
 
 
 @pytest.hookimpl(optionalhook=True)
