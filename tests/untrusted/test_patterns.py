@@ -36,6 +36,7 @@ HARMLESS = {
     "latencykit.io.source": "of 200 characters",
     "latencykit.io.tools.circllhist._LABEL": "of 120 characters",
     "latencykit.io.tools.hdr_base64._LABEL": "of 80 characters",
+    "latencykit.io.tools.sketches._APACHE_BASE64": "asked at the beginning of a text alone",
     "latencykit.units": "typed on the command line",
 }
 """Patterns that may take longer, each with the reason why that does no harm."""
