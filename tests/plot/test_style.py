@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 
 import latencykit as lk
 from latencykit._text import plain
+from latencykit.plot import style
 from latencykit.plot.style import _LIGHT, BLUE, COLOURS, INK, lighten, series_styles, shorten
 
 # Machado, Oliveira, Fernandes (2009), severity 1.0
@@ -73,3 +74,10 @@ def test_each_colour_of_an_artist_is_exchanged_by_itself() -> None:
         plt.close(figure)
     light = [to_rgba(colour, 0.5) for colour in (_LIGHT[INK], _LIGHT[BLUE], "#123456")]
     assert np.allclose(lines.get_color(), light)
+
+
+def test_shortened_names_are_distinct_and_have_numbers_only_where_they_must():
+    short = style.short_names([f"{'x' * 30}{k}{'y' * 30}" for k in range(12)], 20)
+    assert len({*short}) == 12
+    assert max(map(len, short)) <= 20
+    assert style.short_names([f"{'word ' * 9}{k}" for k in range(3)], 20) == ["…0", "…1", "…2"]
