@@ -211,7 +211,7 @@ def _of_json(digest: JSONObject) -> SketchBuckets | None:
 # Preamble longs or ints, serial version, family.
 _KLL = (b"\x05\x01\x0f", b"\x02\x01\x0f", b"\x02\x02\x0f")
 _TDIGEST = (b"\x02\x01\x14", b"\x01\x01\x14")
-_APACHE_BASE64 = re.compile(r"(?:BQEP|AgEP|AgIP|AgEU|AQEU)[A-Za-z0-9+/]+=*[ \t]*(?:\n|$)")
+_APACHE_BASE64 = re.compile(r"\A(?:BQEP|AgEP|AgIP|AgEU|AQEU)[A-Za-z0-9+/]++=*[ \t]*(?:\n|$)")
 _NO_VALUE, _SINGLE = 0b1, 0b100  # flags of KLL; a t-digest's single value is 0b10
 
 
