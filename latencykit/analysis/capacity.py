@@ -317,8 +317,9 @@ class _Queued(Evidence):
             np.concatenate(rank_interval(number, [row.percentile], confidence))
             for number, row in zip(groups.tolist(), rows, strict=True)
         ]
-        levels = np.reshape(ranks, (-1, 2)) * company[:, None]
-        ends = zip(*values_at_ranks(self.whole.counted, *levels.T), strict=True)
+        low, high = (np.reshape(ranks, (-1, 2)) * company[:, None]).T
+        levels = np.floor(low).astype(np.int64), np.ceil(high).astype(np.int64)
+        ends = zip(*values_at_ranks(self.whole.counted, *levels), strict=True)
         wider = [  # NaN where so few events bound nothing from below
             row if not 0 < row.percentile < 100 or math.isnan(row.high)
             else replace(row, low=float(np.minimum(row.low, bottom)), high=max(row.high, top))
@@ -526,12 +527,7 @@ def load_row(name: str, data: Any, confidence: float = 0.95) -> LoadRow:
 
 
 def _backlog_growth(samples: Samples) -> tuple[float, float] | None:
-    """Return by how many requests per second the backlog grows, and the standard error.
-
-    A load generator that waits for the last reply answers all requests in the end. If they arrive
-    faster than they are answered, the backlog grows in each tenth of the run; a stall adds to it
-    once.
-    """
+    """Return by how many requests per second the backlog grows, and its standard error."""
     if samples.start is None or len(samples) < 20 * _BLOCKS:
         return None
     start = samples.start if samples.intended is None else samples.intended

@@ -183,11 +183,7 @@ def _splits(
     seed: int,
     drifting: tuple[Floats, float, float] | None = None,
 ) -> list[tuple[int, float]]:
-    """Positions and p-values of splits at the clearest position, as long as one is significant.
-
-    With the residuals, in order, of `drifting` series, their correlation and the largest distance,
-    a split must also be clearer than in an autoregression of such values.
-    """
+    """Positions and p-values of splits at the clearest position, as long as one is significant."""
     rng = np.random.default_rng(seed)
     grid = np.linspace(-6, 6, 2401)
     # The normal distribution function, to 1e-4: enough to choose a rank.

@@ -484,12 +484,7 @@ def _periodic(at: Floats, span: float) -> bool:
 
 @record()
 class _Targets:
-    """Slow times, apart and in order, and where surrogates of them lie.
-
-    A surrogate is moved as a whole. Where neither stalls nor events have a rhythm, its gaps change
-    places with others nearby, too: slow phases stay together, and irregular times become other
-    irregular times.
-    """
+    """Slow times, apart and in order, and where surrogates of them lie."""
 
     begin: Floats
     end: Floats
@@ -518,6 +513,7 @@ class _Targets:
         length = right - left
         moved: Floats = np.broadcast_to(left, (moves.size, left.size))
         if left.size > 2 and rng is not None:
+            # Gaps change places with others nearby: slow phases stay, irregular times are others.
             gap = left[1:] - right[:-1]
             keys = np.arange(gap.size) + rng.random((moves.size, gap.size)) * RULES.max_gap_places
             steps = length[:-1] + gap[np.argsort(keys, axis=1)]
@@ -529,10 +525,7 @@ class _Targets:
     def shares(
         self, limits: tuple[float, float], left: Floats, right: Floats
     ) -> tuple[float, Floats]:
-        """The share that meets windows, and the same of the surrogates within the limits.
-
-        Of surrogates that leave too little within them, the values of others stand in.
-        """
+        """The share that meets windows, and the same of the surrogates within the limits."""
         inside = (self.moved >= limits[0]) & (self.moved <= limits[1])
         number = inside @ self.weight
         length = self.end - self.begin
@@ -540,6 +533,7 @@ class _Targets:
         met = _overlap(left, right, self.moved, self.moved + length)
         counted = (met * inside) @ self.weight
         share = np.where(number >= total / 2, counted / np.maximum(number, 1e-9), np.nan)
+        # Of surrogates that leave too little within them, the values of others stand in.
         known = share[np.isfinite(share)]
         share[~np.isfinite(share)] = np.resize(known if known.size else [1.0], share.size)[
             ~np.isfinite(share)
@@ -558,11 +552,7 @@ def _effects(events: Events, run: SlowTimes) -> Floats:
 def _looks_of(
     run: SlowTimes, source: int, events: Events, targets: dict[str, _Targets], *, lags: bool
 ) -> list[_Look]:
-    """Statistics of a source, and what they are for surrogates of the slow times.
-
-    The share of stalls, and of slow requests, that overlap with an event; and of stalls that start
-    after a common lag.
-    """
+    """Statistics of a source, and what they are for surrogates of the slow times."""
     looks: list[_Look] = []
     limits = min(0.0, float(events.start[0])), max(run.span, float(events.end.max()))
     for within in _effects(events, run).tolist():

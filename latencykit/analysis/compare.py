@@ -553,13 +553,10 @@ def nothing_in_common(base: Sequence[Data], new: Sequence[Data]) -> str | None:
 
 
 def _tails(runs: Sequence[Any]) -> Floats | None:
-    """The mean above p95 over p50 in the typical part of each run, or in whole runs without times.
-
-    Which runs have stalls, and how many, moves every statistic of whole runs; few parts have one.
-    None for reported percentiles, which have no such mean, and where a p50 is zero.
-    """
+    """The mean above p95 over p50 in the typical part of each run; in all of one without times."""
     if any(isinstance(data, Summary) for data in runs):
         return None
+    # Stalls move every statistic of whole runs; few parts have one.
     known = [evidence_of(data) for data in runs]
     blocks = [one.jackknife for one in known if one.jackknife is not None]
     parts = min(RUNS.parts, *(one.bins for one in blocks),
@@ -1248,17 +1245,14 @@ def _drift(
     column: int,
     confidence: float,
 ) -> float:
-    """How far two groups of runs may drift apart, as a logarithm, if runs go on from the last.
-
-    Of a random walk with steps of variance s², the means of n runs and of the n that follow differ
-    with the variance s² (2 n² + 1) / 3 n.
-    """
+    """How far two groups of runs may drift apart, as a logarithm, if runs go on from the last."""
     steps = []
     for side, begun in zip(logs, stamps, strict=True):
         order = np.argsort([one or 0.0 for one in begun], kind="stable")
         steps.append(np.diff(side[order, column]))
     every = np.concatenate(steps)
     runs = (len(logs[0]) + len(logs[1])) / 2
+    # In a random walk of steps of variance s², means of n runs differ by s² (2 n² + 1) / 3 n.
     variance = float((every**2).mean()) * (2 * runs**2 + 1) / (3 * runs)
     return student_quantile(confidence, every.size) * math.sqrt(variance)
 

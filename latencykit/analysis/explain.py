@@ -342,10 +342,7 @@ class _Threshold:
 def _thresholds(
     data: Samples, above: str | float | None, kept: Flags, rest: Flags
 ) -> list[_Threshold]:
-    """The threshold that is asked for, or those that are scanned, which some requests exceed.
-
-    Percentiles are those of the `rest` of the run, unless every request that is `kept` exceeds it.
-    """
+    """The threshold that is asked for, or those that are scanned, which some requests exceed."""
     values, name = data.values[kept], data.run.source or ""
     timed_out = ~data.good[kept]
     thresholds: list[_Threshold] = []
@@ -355,7 +352,7 @@ def _thresholds(
             limits = [float(in_unit(given, "ns"))]
         else:
             limits = [_quantile(values, level)]
-            if above is None and rest.any():
+            if above is None and rest.any():  # of the others, unless all that are kept exceed it
                 limits.insert(0, _quantile(data.values[rest], level))
         possible = [_Threshold(given, text, level, limit) for limit in limits]
         fits = [item for item in possible if 0 < item.slow(values, timed_out).sum() < values.size]
@@ -403,25 +400,15 @@ def _quantile(values: Ints, level: float) -> float:
 
 @record(eq=False)
 class _World:
-    """Requests near slow ones, in order of time, and the blocks that slow ones fall into.
-
-    Attributes
-    ----------
-    slow : of all requests.
-    rows : positions of the requests that share a neighbourhood with a slow one, in order of time.
-    near : neighbourhood of each of `rows`.
-    late : which of `rows` are slow.
-    block : of each of `rows`.
-    period : of all requests, for comparisons with the rest of their time.
-    """
+    """Requests near slow ones, in order of time, and the blocks that slow ones fall into."""
 
     values: Ints
-    slow: Flags
-    rows: Ints
-    near: Ints
-    late: Flags
-    block: Ints
-    period: Ints
+    slow: Flags  # of all requests
+    rows: Ints  # positions of those that share a neighbourhood with a slow one, in order of time
+    near: Ints  # neighbourhood of each of `rows`
+    late: Flags  # which of `rows` are slow
+    block: Ints  # of each of `rows`
+    period: Ints  # of all requests, for comparisons with the rest of their time
     seconds: float | None
     scanned: int  # thresholds that share the probability of a false finding
 
@@ -496,11 +483,7 @@ class _Cause:
 def _standing(
     world: _World, attribute: Attribute, codes: NDArray[np.int32], active: Flags, looks: int
 ) -> Floats:
-    """Deviances of the values that stand out, else -1.
-
-    The deviance is K · KL(share of votes ‖ expected share), which orders probabilities that are too
-    small for a float.
-    """
+    """Deviances of the values that stand out, else -1."""
     from scipy import special  # here: reports import this module, and most have no use for it
 
     values, late = len(attribute.values), world.late & active
@@ -541,6 +524,7 @@ def _standing(
         # The regularized incomplete beta function continues the binomial tail between integers.
         tail = special.betainc(np.maximum(seen, 1e-9), trials - seen + 1, chance)
         p = np.where(more, np.minimum(p, tail * len(sizes)), p)
+        # K · KL(share of votes ‖ expected share) orders what is too small for a float.
         far = trials * (special.rel_entr(part, chance) + special.rel_entr(1 - part, 1 - chance))
         deviance = np.where(more, np.maximum(deviance, far), deviance)
     every = np.bincount(codes[active], minlength=values) / active.sum()
@@ -651,11 +635,7 @@ def _rows(look: _Look) -> list[dict[str, object]]:
 def _share_interval(
     world: _World, codes: NDArray[np.int32], size: int, seen: Floats
 ) -> tuple[Floats, Floats]:
-    """95 % interval of each value's share of the slow requests, with blocks as clusters.
-
-    Clopper and Pearson's interval at the effective number of slow requests: as many independent
-    ones have the variance that the blocks show.
-    """
+    """95 % interval of each value's share of the slow requests, with blocks as clusters."""
     late = world.late
     _, index = np.unique(world.block[late], return_inverse=True)
     index = index.reshape(-1)
@@ -666,6 +646,7 @@ def _share_interval(
     counts = cast.reshape(blocks, size).astype(np.float64)
     residual = counts - counts.sum(axis=1)[:, None] * part
     variance = (residual**2).sum(axis=0) * blocks / max(blocks - 1, 1) / total**2
+    # Clopper and Pearson's at as many independent requests as have the variance of the blocks.
     effective = part * (1 - part) / np.maximum(variance, 1e-300)
     effective = np.where(variance > 0, np.clip(effective, 1.0, total), min(blocks, total))
     ends = [share_interval(*pair) for pair in zip(part * effective, effective, strict=True)]
@@ -776,10 +757,7 @@ def _drifts(data: Samples | HistogramLog) -> list[str]:
 
 
 def _own_times(when: Floats, look: _Look, attributes: Sequence[Attribute]) -> list[str]:
-    """Values that have a stretch of time to themselves, in which requests are slow.
-
-    Value and time cannot be distinguished, so this is a fact and not a cause.
-    """
+    """Values that have a stretch of time to themselves, in which requests are slow: no causes."""
     slow, order = look.world.slow, np.argsort(when, kind="stable")
     texts = []
     for attribute in attributes:
@@ -1077,10 +1055,7 @@ def _of_numbers(
 
 
 def _parts(samples: Samples, values: Ints) -> set[str]:
-    """Columns that are the latency or a part of it: never more, in some unit, and with it.
-
-    A part grows as the latency does, or adds up to it with the others.
-    """
+    """Columns that are the latency or a part of it: never more, in some unit, and with it."""
     some = slice(None, None, max(1, values.size // 20_000))
     took, found = values[some].astype(np.float64), set[str]()
     numbers, whole = {}, {}

@@ -740,11 +740,7 @@ def _between(
 
 # ---------------------------------------------------------------- consecutive requests
 def _consecutive(data: Samples, strategy: _Strategy, n: int) -> FanOut:
-    """The slowest, or the k-th fastest, of each n consecutive requests.
-
-    The run is taken for a ring, so that there are as many windows of every length; each lies in
-    one that is longer, and none is faster.
-    """
+    """The slowest, or the k-th fastest, of each n consecutive requests of a ring."""
     assert data.start is not None
     good, leaf, k = data.good, strategy.leaf, strategy.quorum
     values = data.values[good][np.argsort(data.start[good], kind="stable")]
@@ -771,12 +767,9 @@ def _consecutive(data: Samples, strategy: _Strategy, n: int) -> FanOut:
 
 # ---------------------------------------------------------------- calls that share an interval
 def _mixtures(log: HistogramLog, strategy: _Strategy, numbers: Sequence[int]) -> list[FanOut]:
-    """Mix over the intervals, in one pass per width of them.
-
-    Intervals are as wide as n asks for, but always the typical one doubled k times: bins of 2^k are
-    unions of bins of 2^(k − 1). 1 − (1 − S)ⁿ is concave in S, so by Jensen's inequality a union has
-    as many slow users as its parts or more: with n and k neither a percentile nor a share falls.
-    """
+    """Mix over the intervals, in one pass per width of them."""
+    # Always the typical width doubled k times: bins are unions of narrower ones. 1 − (1 − S)ⁿ is
+    # concave in S, so a union has as many slow users as its parts or more (Jensen's inequality).
     sizes = interval_series(log)
     crowd = float(median(sizes.count[sizes.count > 0])) if sizes.count.any() else 1.0
     typical = float(median(log.lengths)) or 1.0

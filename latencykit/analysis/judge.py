@@ -251,16 +251,13 @@ _LAG, _LASTING = SETTINGS.deciding_runs - 1, SETTINGS.lasting_runs - 1
 
 
 def _lasts(values: Floats, end: int, last: int) -> float:
-    """How ten runs up to `end` rank against thirty before, since the `last` change; 0 if alike.
-
-    The rank sum's normal approximation (Mann and Whitney, 1947) is good to its tail; no change
-    follows within ten runs of another.
-    """
+    """How ten runs up to `end` rank against thirty before, since the `last` change; 0 if alike."""
     begin = end - SETTINGS.lasting_runs
     old = values[max(last, begin - SETTINGS.before_runs) : max(begin, 0)]
     if old.size < SETTINGS.least_before:
         return 0.0
     new = values[begin:end]
+    # The rank sum's normal approximation (Mann and Whitney, 1947) is good to its tail.
     higher = float(np.sign(new[:, None] - old).mean())  # 2 U / n m - 1
     error = math.sqrt((new.size + old.size + 1) / (3 * new.size * old.size))
     moved = abs(float(np.median(new) - np.median(old))) >= SETTINGS.min_change

@@ -134,10 +134,7 @@ def chains(
 def _on_schedule(
     samples: Samples, order: Ints, chain: Ints, rate: float, connections: int, until: float
 ) -> Samples:
-    """Assign the sends of every connection to its due times, none after `until`.
-
-    Requests that were never sent become rows behind the send that they wait behind.
-    """
+    """Assign the sends of every connection to its due times, none after `until`."""
     assert samples.start is not None
     start, took, interval = samples.start[order], samples.duration[order], 1e9 * connections / rate
     end = start + took

@@ -322,10 +322,7 @@ def _first_minutes(run: SlowTimes) -> list[str]:
 
 
 def _after_idle(run: SlowTimes, samples: Samples) -> list[str]:
-    """Requests after an idle time are slow more often than those that follow them (McNemar's test).
-
-    A stall or a slow phase hits both of a pair.
-    """
+    """Requests after an idle time are slow more often than those that follow (McNemar's test)."""
     from scipy import special
 
     assert samples.start is not None

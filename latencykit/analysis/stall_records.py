@@ -192,10 +192,7 @@ def _longest(length: Floats) -> Ints:
 def _lull(
     counts: Floats, loud: Flags, width: float, sent: float, due: float, length: float
 ) -> float:
-    """Decades by which so few requests in a stall are unusual elsewhere, where nobody waits.
-
-    `counts` of equal times are as dispersed as sums outside stalls (`loud`) are.
-    """
+    """Decades by which so few requests in a stall are unusual elsewhere, where nobody waits."""
     size = max(round(length / width), 1)
     sums = in_groups(counts, size)[in_groups(loud, size) == 0]
     over = 1.0
@@ -344,10 +341,8 @@ def _is_even(counts: Floats | Ints) -> bool | None:
 
 
 def _overlap_decades(work: Floats, length: Floats, throughout: Floats, duration: float) -> Floats:
-    """Decades by which it is unusual that requests as slow overlap on all connections; of one, 0.
-
-    `work` is the request-seconds of all that took about as long; those of the stall are its own.
-    """
+    """Decades by which requests as slow rarely overlap on all connections by chance; of one, 0."""
+    # `work` is the request-seconds of all that took about as long, the stall's own included.
     others = np.maximum(work / length - throughout, TAIL.others)
     share = np.minimum(others * length / (throughout * max(duration, TINY)), 1.0)
     rarer = -(throughout - 1) * np.log10(share) - np.log10(np.maximum(others, 1.0))

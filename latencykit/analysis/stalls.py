@@ -609,11 +609,9 @@ class _Rows:
 
     @cached_property
     def due(self) -> Floats:
-        """Requests due in each interval, up to the end of the traffic.
-
-        That is where the last that counted half as many would have had what is counted from it on,
-        and the longest of the last requests later: sends may have waited for that.
-        """
+        """Requests due in each interval, up to the end of the traffic."""
+        # Where the last that counted half as many would have had what is counted from it on, and
+        # the longest of the last requests later: sends may have waited for that.
         due = self.rate * self.length
         last = np.flatnonzero(self.count >= LOG.few_share * due)[-1:]
         for k in last.tolist():
@@ -905,11 +903,7 @@ def evenly_spread(above: Floats, beside: Floats, due: Floats, least: float) -> F
 def _warm_up(
     until: float, answered: float, due: float, at_first: Flags, silence: Floats
 ) -> tuple[tuple[str, ...], Flags]:
-    """The note on a warm-up, and the mask of stalls within it: slow requests that yet are answered.
-
-    `until` then requests were slow, of which as many were due and answered; `silence` is how many
-    seconds of each stall nothing was answered.
-    """
+    """The note on a warm-up, and which stalls are slow requests in it that yet are answered."""
     warm = at_first & (silence < until / 2) & (answered >= LOG.few_share * due)
     note = (
         f"warm-up: the first {format_duration(until * 1e9)} were slow throughout, though "

@@ -77,14 +77,6 @@ class Block:
             self.rows[positions], indptr, self.index[entries], self.counts[entries], self.buckets
         )
 
-    def numbered(self, rows: Ints) -> Block:
-        """Return the same intervals as other rows of a log."""
-        return Block(rows, self.indptr, self.index, self.counts, self.buckets)
-
-    def of_layout(self, buckets: Buckets) -> Block:
-        """Return the same counts in other buckets."""
-        return Block(self.rows, self.indptr, self.index, self.counts, buckets)
-
     def part(self, begin: int, end: int) -> Block:
         """Return the block of neighbouring rows."""
         indptr = self.indptr[begin : end + 1]
@@ -105,12 +97,12 @@ class Block:
     def kept(self) -> Block:
         """Return the block with its integers as narrow as they can be; a fold needs `widened`."""
         index, counts = self.index.astype(np.min_scalar_type(self.width)), narrowed(self.counts)
-        return Block(self.rows, self.indptr, index, counts, self.buckets)
+        return replace(self, index=index, counts=counts)
 
     def widened(self) -> Block:
         """Return what `kept` made narrow as it was."""
         index, counts = (x.astype(np.int64, copy=False) for x in (self.index, self.counts))
-        return Block(self.rows, self.indptr, index, counts, self.buckets)
+        return replace(self, index=index, counts=counts)
 
     def folded(self, percentiles: Sequence[float] = ()) -> tuple[Ints, Ints]:
         """Return sums of the rows, and the indices of their lowest, highest and percentiles.

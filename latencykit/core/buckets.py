@@ -392,10 +392,7 @@ def _divides(grid: HdrBuckets, buckets: Buckets) -> bool:
 
 
 def _cells_of_values(grid: HdrBuckets, values: Floats, *, above: bool = False) -> Ints:
-    """Cell of each value, or the first that ends at or above it (`above`).
-
-    Mantissas and exponents are divided separately, so values of any size work.
-    """
+    """Cell of each value, or the first that ends at or above it (`above`)."""
     mantissa, exponent = math.frexp(grid.scale)
     own, order = np.frexp(values)
     steps = np.ldexp(own / mantissa * (_DOWN if above else _UP), 53).astype(np.int64)

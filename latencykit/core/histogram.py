@@ -452,15 +452,13 @@ class Histogram(Evidenced, Value):
     @cached_property
     def counted(self) -> Counted:
         """The counts as plain arrays, between edges that respect the reported extremes."""
-        counted = Counted.in_buckets(
-            self.buckets, self.index, self.counts, self.censored, self.censored_at
-        )
-        if not self.reported_stats:
-            return counted
-        least, most = stated_range(self)
-        return counted.stating(
-            least, most, *(self.reported_stats.get(name, float("nan")) for name in ("mean", "std"))
-        )
+        edges = [
+            part(self.index) for part in (self.buckets.low, self.buckets.high, self.buckets.mid)
+        ]
+        if self.reported_stats:
+            edges = [np.clip(edge, *stated_range(self)) for edge in edges]
+        low, high, middle = edges
+        return Counted(low, high, self.counts, middle, self.censored, self.censored_at)
 
     def bracket(self, statistic: str) -> tuple[float, float]:
         """Return the lower and upper bound of a statistic, given the source's resolution.

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any, overload
 
@@ -395,13 +396,10 @@ class HistogramLog(HistogramBacked, Value):
             blocks = shared.kept(self._places, blocks)
         if self._factor == 1.0:
             return blocks
-        return (block.of_layout(block.buckets.scaled(self._factor)) for block in blocks)
+        return (replace(x, buckets=x.buckets.scaled(self._factor)) for x in blocks)
 
     def _stored_blocks(self) -> Iterator[Block]:
-        """Yield the blocks with their stored layouts, from memory if all intervals are there.
-
-        Threads, where they pay, decode some blocks ahead.
-        """
+        """Yield the blocks with their stored layouts, from memory if all intervals are there."""
         parts, (part_of, row_of) = self._parts, self._where
         kept = self._shared.part_of(self._places)
         if kept is not None:
@@ -418,7 +416,8 @@ class HistogramLog(HistogramBacked, Value):
                 blocks: Iterable[Block], wanted: Ints = wanted, mine: Ints = mine
             ) -> list[Block]:
                 return [
-                    block.numbered(mine[np.searchsorted(wanted, block.rows)]) for block in blocks
+                    replace(block, rows=mine[np.searchsorted(wanted, block.rows)])
+                    for block in blocks
                 ]
 
             threaded: Any = part  # see `Part`
@@ -790,4 +789,4 @@ class LogPart:
     def blocks(self, rows: Ints) -> Iterator[Block]:
         """Yield the log's blocks of the given rows, numbered as the log numbers them."""
         for block in self._log._view(rows)._blocks():
-            yield block.numbered(rows[block.rows])
+            yield replace(block, rows=rows[block.rows])

@@ -90,11 +90,6 @@ class Jackknife:
         """True if the run has bins enough to be cut into blocks."""
         return self.bins >= RULE.min_bins
 
-    @property
-    def factor(self) -> float:
-        """Standard errors of a 95 % interval."""
-        return student_quantile(0.95, RULE.blocks - 1)
-
     def blocks(self, number: int = RULE.blocks) -> Floats:
         """Return the counts of parts of the run, shape (number, groups)."""
         edges = (np.arange(number) * (self.bins / number)).astype(np.int64)
@@ -107,15 +102,12 @@ class Jackknife:
         return np.log(np.maximum(self.value, least))
 
     def _quantiles(self, counts: Floats, above: Floats) -> Floats:
-        """Logarithm of each row's value with a share above it, shape (rows, shares).
-
-        It goes over from one group to the next within half of the smaller one: next to a constant
-        one slow request is none of many.
-        """
+        """Logarithm of each row's value with a share above it, shape (rows, shares)."""
         out = np.empty((len(counts), above.size))
         for row, numbers in enumerate(counts):
             held = np.flatnonzero(numbers)
             size, log = numbers[held], self._logs[held]
+            # Next to a constant one slow request is none of many: within half of the smaller group.
             ends, half = np.cumsum(size)[:-1], np.minimum(size[:-1], size[1:]) / 2
             rank = np.stack((ends - half, ends + half), axis=1).ravel()
             value = np.stack((log[:-1], log[1:]), axis=1).ravel()
@@ -195,10 +187,7 @@ class Jackknife:
         return tuple(ranges)
 
     def _one_stall(self, blocks: Floats, left_out: Floats, shares: Floats, worst: float) -> Flags:
-        """Where without one block, or slow ones that touch it, the value is another, and known.
-
-        `left_out` are the values with the share `worst` above them without each block.
-        """
+        """Where without one block, or slow ones that touch it, the value is another, and known."""
         culprit = int(np.abs(left_out - left_out.mean()).argmax())
         own = self._quantiles(blocks, np.array([worst]))[:, 0]
         usual = own <= (own.max() + float(np.median(own))) / 2
@@ -217,7 +206,7 @@ class Jackknife:
         without = self._quantiles(rest[None], shares)
         moved = np.abs(self._quantiles(blocks.sum(axis=0)[None], shares) - without)[0]
         errors = spread(self._quantiles(rest - others, shares))
-        known = errors * self.factor <= math.log(RULE.range)
+        known = student_quantile(0.95, RULE.blocks - 1) * errors <= math.log(RULE.range)
         return np.asarray(known & (moved >= math.log(RULE.least_ratio)))
 
     @cached_property

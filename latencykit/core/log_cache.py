@@ -7,6 +7,7 @@ a log that does not fit is decoded again for each question.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -49,7 +50,7 @@ class SharedCache:
         nbytes = 0
         for block in blocks:
             if some is not None:
-                some.append(block.kept().numbered(places[block.rows]))
+                some.append(replace(block.kept(), rows=places[block.rows]))
                 nbytes += some[-1].nbytes
                 expected = nbytes
                 if len(some) == 1:  # and all are expected to be as large

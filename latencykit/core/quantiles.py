@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from latencykit._arrays import read_only
 from latencykit._records import record
 from latencykit._typing import AnyArray, Flags, Floats, Ints
-from latencykit.core.buckets import Buckets, EdgeBuckets
+from latencykit.core.buckets import EdgeBuckets
 from latencykit.errors import InputTooLargeError, InvalidArgumentError
 from latencykit.units import format_range, format_value
 
@@ -253,35 +253,12 @@ class Counted:
     mid: Floats | None = None
     censored: int = 0
     limit: float = float("inf")
-    mean: float = float("nan")
-    std: float = float("nan")
 
     @classmethod
     def of(cls, values: ArrayLike, censored: int = 0, limit: float = float("inf")) -> Counted:
         """Count raw values: buckets of no width."""
         unique, counts = np.unique(np.asarray(values, np.float64), return_counts=True)
         return cls(unique, unique, counts.astype(np.int64), None, censored, limit)
-
-    @classmethod
-    def in_buckets(
-        cls,
-        buckets: Buckets,
-        index: Ints,
-        counts: Ints,
-        censored: int = 0,
-        limit: float = float("inf"),
-    ) -> Counted:
-        """Take the counts of a histogram: a layout, ascending bucket indices, and their counts."""
-        return cls(
-            buckets.low(index), buckets.high(index), counts, buckets.mid(index), censored, limit
-        )
-
-    def stating(self, least: float, most: float, mean: float, std: float) -> Counted:
-        """Return the same with reported statistics: all values lie between `least` and `most`."""
-        low, high, middle = (
-            np.clip(edge, least, most) for edge in (self.low, self.high, self.middle)
-        )
-        return replace(self, low=low, high=high, mid=middle, mean=mean, std=std)
 
     def by_low(self) -> Counted:
         """Return the buckets ordered by lower edge: the least value of each rank."""
@@ -375,11 +352,8 @@ def interval_ends(
     limit, so the lower end assumes the best and the upper end the worst.
     """
     full = counted.occupied()
-    total, best, worst = full.total, full.at_best(), full.at_worst()
-    ends = rank_interval(total // full.repeats, percentiles, confidence)
-    first, last = (rank * full.repeats for rank in ends)
-    low = np.where(first >= 1, best.low[_at(best, first)], np.nan)
-    return low, np.where(last <= total, worst.high[_at(worst, last)], np.inf)
+    ends = rank_interval(full.total // full.repeats, percentiles, confidence)
+    return values_at_ranks(full, *(rank * full.repeats for rank in ends))
 
 
 def as_numbers(given: ArrayLike, name: str) -> Floats:
@@ -427,19 +401,15 @@ class Percentiles:
         return self.percentile(q * 100.0)
 
 
-def values_at_ranks(counted: Counted, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-    """Return the values at lower and upper ends given as ranks; fractions are rounded outwards."""
+def values_at_ranks(counted: Counted, first: Ints, last: Ints) -> tuple[Floats, Floats]:
+    """Return the values at lower and upper ends given as ranks."""
     full = counted.occupied()
-    first, last = np.floor(low).astype(np.int64), np.ceil(high).astype(np.int64)
     best, worst = full.at_best(), full.at_worst()
-    bottom = np.where(first >= 1, best.low[_at(best, first)], np.nan)
-    return bottom, np.where(last < full.total, worst.high[_at(worst, last)], np.inf)
-
-
-def _at(counted: Counted, rank: Ints) -> Ints:
-    """Position of the bucket that reaches each rank."""
-    position = np.searchsorted(counted.cumulative, np.maximum(rank, 1), "left")
-    return np.minimum(position, counted.counts.size - 1).astype(np.int64)
+    lows, highs = (  # of the bucket that reaches each rank
+        edge[np.minimum(np.searchsorted(side.cumulative, np.maximum(rank, 1)), edge.size - 1)]
+        for side, edge, rank in ((best, best.low, first), (worst, worst.high, last))
+    )
+    return np.where(first >= 1, lows, np.nan), np.where(last <= full.total, highs, np.inf)
 
 
 # ------------------------------------------------------------

@@ -191,10 +191,28 @@ class Samples(HistogramBacked, Value):
             "duration": _nanoseconds(duration, unit),
             "start": None if start is None else _nanoseconds(start, unit),
             "intended": None if intended is None else _nanoseconds(intended, unit),
-            "outcome": None if outcome is None else _outcome_codes(outcome),
+            "outcome": None,
             "connection": None,
             "tag": None if words is None else words.cells,
         }
+        if outcome is not None:
+            codes = np.asarray(outcome)
+            if codes.dtype.kind in "iub":
+                own["outcome"] = codes.astype(np.int8)
+                if codes.size and not (codes.min() >= 0 and codes.max() < len(OUTCOMES)):
+                    raise InvalidArgumentError(
+                        f"outcomes are positions 0 to {len(OUTCOMES) - 1} in {OUTCOMES}"
+                    )
+            else:
+                named = Words.of(codes).sorted()
+                names = named.names.tolist()
+                unknown = [name for name in names if name not in OUTCOMES]
+                if unknown:
+                    raise InvalidArgumentError(
+                        f"an outcome must be one of {', '.join(OUTCOMES)}; not {unknown[0]!r}"
+                    )
+                places = np.array([OUTCOMES.index(name) for name in names], np.int8)
+                own["outcome"] = places[named.codes]
         if connection is not None:
             try:
                 own["connection"] = np.asarray(connection, np.int64)
@@ -566,11 +584,7 @@ class Samples(HistogramBacked, Value):
 
     @classmethod
     def _joined(cls, parts: Sequence[Samples], align: str) -> Samples | None:
-        """Return the requests of several sources in the order of their starts.
-
-        Connections of different sources are different ones; columns that not all sources have are
-        left out. None where not all sources have starts, or only some of them state the date.
-        """
+        """Return the requests of several sources by start; None if some have none, or no date."""
         if any(part.start is None or not len(part) for part in parts):
             return None
         epochs = [part.epoch for part in parts]
@@ -588,7 +602,7 @@ class Samples(HistogramBacked, Value):
             columns["tag"] = []
         shared = [name for name in parts[0].columns if all(name in part.columns for part in parts)]
         others: dict[str, list[AnyArray]] = {name: [] for name in shared}
-        connections = 0
+        connections = 0  # of different sources are different ones
         for part, epoch in zip(parts, epochs, strict=True):
             zero = part._zero  # noqa: SLF001 - its own class
             shift = -zero if align == "relative" else epoch - zero if epoch is not None else 0
@@ -842,25 +856,6 @@ def _nanoseconds(values: ArrayLike, unit: str) -> Ints:
     if most >= 2.0**63:
         raise InvalidArgumentError("times must fit 64 bits of nanoseconds; is their unit correct?")
     return np.rint(reals).astype(np.int64)
-
-
-def _outcome_codes(outcome: ArrayLike) -> NDArray[np.int8]:
-    array = np.asarray(outcome)
-    if array.dtype.kind in "iub":
-        codes = array.astype(np.int8)
-        if codes.size and not (codes.min() >= 0 and codes.max() < len(OUTCOMES)):
-            raise InvalidArgumentError(
-                f"outcomes are positions 0 to {len(OUTCOMES) - 1} in {OUTCOMES}"
-            )
-        return codes
-    words = Words.of(array).sorted()
-    names = words.names.tolist()
-    unknown = [name for name in names if name not in OUTCOMES]
-    if unknown:
-        raise InvalidArgumentError(
-            f"an outcome must be one of {', '.join(OUTCOMES)}; not {unknown[0]!r}"
-        )
-    return np.array([OUTCOMES.index(name) for name in names], np.int8)[words.codes]
 
 
 def stamp_step(samples: Samples) -> float:

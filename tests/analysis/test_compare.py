@@ -151,7 +151,7 @@ def bimodal(seed: int, slow: int) -> Counted:
 
 def test_a_percentile_between_modes_jumps_and_is_reported() -> None:
     low, high = (
-        values_at_ranks(counted, np.array([0.0]), 0.99 * np.array([counted.total]))[1]
+        values_at_ranks(counted, np.array([0]), np.array([99 * counted.total // 100]))[1]
         for counted in (bimodal(1, 95), bimodal(2, 105))
     )
     assert high > 20 * low

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -50,7 +51,7 @@ def a_log(
             of_row = np.sort(rng.integers(0, size, rng.integers(0, 40 * size)))
             values = rng.lognormal(10, 1.5, of_row.size)
             block = block_of_rows(of_row, buckets.index_of(values), size, buckets)
-            blocks.append(block.numbered(block.rows + begin))
+            blocks.append(replace(block, rows=block.rows + begin))
         parts.append(Counting(blocks))
     count = rows * len(parts)
     start = np.sort(rng.choice(5 * count, count, replace=False)) / 10
