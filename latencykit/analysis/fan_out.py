@@ -34,11 +34,12 @@ from latencykit.core.jackknife import Jackknife
 from latencykit.core.quantiles import (
     LEAST_ABOVE,
     PercentileRow,
-    as_numbers,
     brackets_at,
     highest_supported_percentile,
     is_resolved,
     median,
+    percentile_frame,
+    rows_of,
     running_sums,
     stated_range,
 )
@@ -378,35 +379,12 @@ class FanOut(Distribution):
     evidence: Evidence | None = field(default=None, repr=False)
     _of_leaf: bool = field(default=False, repr=False)  # percentiles are percentiles of one call
 
-    @overload
-    def quantile(self, quantile: float) -> float: ...
-    @overload
-    def quantile(self, quantile: Sequence[float] | Floats) -> Floats: ...
-    def quantile(self, quantile: ArrayLike) -> float | Floats:
-        """Return the highest value of the bucket in which each quantile (0..1) lies."""
-        q = np.asarray(quantile, np.float64)
-        if self._of_leaf:
-            return self._of_one(100.0 * q)
-        values = super().quantile(q)
-        if self.sequential:
-            return values
-        longest = stated_range(self.leaf)[1]  # no user waits longer than the slowest call took
-        clipped = np.minimum(values, longest)
-        return clipped if q.ndim else float(clipped)
-
-    @overload
-    def percentile(self, percentile: float) -> float: ...
-    @overload
-    def percentile(self, percentile: Sequence[float] | Floats) -> Floats: ...
-    def percentile(self, percentile: ArrayLike) -> float | Floats:
-        """Return the highest value of the bucket in which each percentile (0..100) lies."""
-        p = as_numbers(percentile, "percentiles")
-        return self._of_one(p) if self._of_leaf else super().percentile(p)
-
-    def _of_one(self, p: Floats) -> float | Floats:
-        """Percentiles of one call behind those of the users, as its source states them."""
-        values = brackets_at(self.leaf, self._behind(np.atleast_1d(p)))[0]
-        return values if p.ndim else float(values[0])
+    def _values_at(self, percentiles: Floats) -> Floats:
+        if self._of_leaf:  # of one call, as its source states them
+            return brackets_at(self.leaf, self._behind(percentiles))[0]
+        values = super()._values_at(percentiles)
+        # No user waits longer than the slowest call took.
+        return values if self.sequential else np.minimum(values, stated_range(self.leaf)[1])
 
     def rows(
         self, percentiles: Sequence[float], *, confidence: float = 0.95
@@ -419,38 +397,23 @@ class FanOut(Distribution):
             values, (low, high) = self.percentile(p), self.bracket(p)
             low = low if self.fastest is None else self.fastest.bracket(p)[0]
         low = np.minimum(low, values)
-        columns = (p, values, low, high, is_resolved(low, high))
-        return [
-            PercentileRow(
-                low=math.nan,
-                high=math.inf,
-                supported=not cause,
-                cause=cause,
-                percentile=percentile,
-                value=value,
-                bucket_low=bottom,
-                bucket_high=top,
-                resolved=known,
-            )
-            for percentile, value, bottom, top, known, cause in zip(
-                *(column.tolist() for column in columns),
-                self._causes(p, values, confidence),
-                strict=True,
-            )
-        ]
+        cause = np.array(self._causes(p, values, confidence), object)
+        return rows_of(
+            {
+                "percentile": p, "value": values, "low": np.full(p.shape, math.nan),
+                "high": np.full(p.shape, math.inf), "bucket_low": low, "bucket_high": high,
+                "resolved": is_resolved(low, high), "supported": cause == "", "cause": cause,
+            }
+        )  # fmt: skip
 
     def percentiles(
         self, percentiles: ArrayLike = (50, 75, 90, 95, 99, 99.9, 99.99)
     ) -> pd.DataFrame:
         """Return a table of percentiles: value, edges of its bucket, resolved, supported."""
-        import pandas as pd
-
         rows = self.rows(np.atleast_1d(np.asarray(percentiles, np.float64)).tolist())
-        names = ("value", "bucket_low", "bucket_high", "resolved", "supported")
-        return pd.DataFrame(
-            {name: [getattr(row, name) for row in rows] for name in names},
-            index=pd.Index([row.percentile for row in rows], name="percentile"),
-        )
+        return percentile_frame(rows)[
+            ["value", "bucket_low", "bucket_high", "resolved", "supported"]
+        ]
 
     def leaf_percentile(self, percentile: float) -> float:
         """Return the percentile of one call behind one of the users, for independent calls."""
@@ -653,7 +616,35 @@ def fan_out(
                 log = log.with_tag("").resample(float(median(log.lengths)) or 1.0)
     strategy = _Strategy(leaf, quorum, delay, tuple(shares))
     if isinstance(data, Samples) and log is not None and delay is None:
-        results = [_consecutive(data, strategy, number) for number in numbers]
+        # The slowest, or the k-th fastest, of each n consecutive requests. Of a ring there are as
+        # many windows of every length; each lies in one that is longer, and none is faster.
+        assert data.start is not None
+        values = data.values[data.good][np.argsort(data.start[data.good], kind="stable")]
+        edges = brackets_at(leaf, np.asarray(shares))[0].tolist()
+        results = []
+        for number in numbers:
+            if number == 1 or 2 * number > values.size:
+                results.append(_independent(strategy, number))
+                continue
+            if quorum is None:
+                users, width = values, 1
+                while width < number:  # a window of 2 w is two of w, which may overlap
+                    step = min(width, number - width)
+                    users, width = np.maximum(users, np.roll(users, -step)), width + step
+            else:
+                ring = np.resize(values, -(-values.size // number) * number)
+                users = np.partition(ring.reshape(-1, number), quorum - 1, axis=1)[:, quorum - 1]
+            whole = type(leaf).of(users, unit=leaf.unit)
+            each = whole.counts / users.size
+            results.append(
+                _fan_out_of(
+                    Distribution(whole.buckets, whole.index, each, leaf.unit, leaf.run),
+                    n=number, model="mixture", leaf=leaf, quorum=quorum,
+                    above={p: float((users > edge).mean())
+                           for p, edge in zip(shares, edges, strict=True)},
+                    note=f"of {number:,} consecutive requests",
+                )
+            )  # fmt: skip
     elif log is None:
         results = [_independent(strategy, number) for number in numbers]
     else:
@@ -736,33 +727,6 @@ def _between(
     _, low, high, _ = brackets_at(leaf, np.asarray(shares, np.float64))
     ends = zip(shares, low.tolist(), high.tolist(), strict=True)
     return {p: (fastest.share_above(top), slowest.share_above(bottom)) for p, bottom, top in ends}
-
-
-# ---------------------------------------------------------------- consecutive requests
-def _consecutive(data: Samples, strategy: _Strategy, n: int) -> FanOut:
-    """The slowest, or the k-th fastest, of each n consecutive requests of a ring."""
-    assert data.start is not None
-    good, leaf, k = data.good, strategy.leaf, strategy.quorum
-    values = data.values[good][np.argsort(data.start[good], kind="stable")]
-    if n == 1 or 2 * n > values.size:
-        return _independent(strategy, n)
-    if k is None:
-        users, width = values, 1
-        while width < n:  # a window of 2 w is two of w, which may overlap
-            step = min(width, n - width)
-            users, width = np.maximum(users, np.roll(users, -step)), width + step
-    else:
-        ring = np.resize(values, -(-values.size // n) * n)
-        users = np.partition(ring.reshape(-1, n), k - 1, axis=1)[:, k - 1]
-    whole = type(leaf).of(users, unit=leaf.unit)
-    edges = brackets_at(leaf, np.asarray(strategy.shares))[0]
-    return _fan_out_of(
-        Distribution(whole.buckets, whole.index, whole.counts / users.size, leaf.unit, leaf.run),
-        n=n, model="mixture", leaf=leaf, quorum=k,
-        above={p: float((users > edge).mean()) for p, edge in
-               zip(strategy.shares, edges.tolist(), strict=True)},
-        note=f"of {n:,} consecutive requests",
-    )  # fmt: skip
 
 
 # ---------------------------------------------------------------- calls that share an interval

@@ -103,10 +103,7 @@ def retime(
     chain = chains(start, took, column, several, 1e9 * several / speed)
     several = int(chain.max(initial=0)) + 1
     until = np.inf if not run.duration else start[0] + run.duration * 1e9
-    try:
-        return _on_schedule(samples, order, chain, speed, several, until)
-    except InputTooLargeError as error:
-        raise InputTooLargeError(f"{name}: {error}") from None
+    return _on_schedule(samples, order, chain, speed, several, until)
 
 
 def chains(
@@ -165,7 +162,8 @@ def _on_schedule(
     omitted = np.where(grown > interval * (1 - _SLACK), np.floor(grown / interval + _SLACK), 0)
     if omitted.sum() > _MOST:
         raise InputTooLargeError(
-            f"re-timing would add {omitted.sum():,.0f} requests, at most {_MOST:,} are added; "
+            f"{samples.run.source or samples.run.tool or 'these samples'}: re-timing would add "
+            f"{omitted.sum():,.0f} requests, at most {_MOST:,} are added; "
             "leave out the slowest requests, or check their unit"
         )
     following, place = ragged(omitted)

@@ -309,17 +309,13 @@ class TotalsFold:
         self._sparse: dict[Buckets, list[tuple[Ints, Ints]]] = {}  # indices, counts
         self._dense_bytes = self._waiting = self._sum = 0
 
-    def count(self, added: int) -> None:
-        """Count what was added; the sum of all has to fit into 63 bits."""
-        self._sum += added
-        if self._sum >= 1 << 63:
-            raise InputTooLargeError(_TOO_MUCH)
-
     def add(self, block: Block) -> None:
         """Add the block's counts."""
         buckets, index, counts = block.buckets, block.index, block.counts
         large = float(counts.sum(dtype=np.float64)) >= 2.0**62
-        self.count(sum(counts.tolist()) if large else int(counts.sum()))
+        self._sum += sum(counts.tolist()) if large else int(counts.sum())
+        if self._sum >= 1 << 63:
+            raise InputTooLargeError(_TOO_MUCH)
         held, needed = self._dense.get(buckets), int(index.max(initial=-1)) + 1
         if held is None or needed > held.size:
             narrow = np.zeros(0, np.int64) if held is None else held

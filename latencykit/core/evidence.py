@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from latencykit._arrays import Value, as_positions
 from latencykit._records import record
-from latencykit._typing import AnyArray, Flags, Floats, Ints
+from latencykit._typing import AnyArray, Floats, Ints
 from latencykit.core.buckets import Buckets, HdrBuckets
 from latencykit.core.jackknife import RULE, Jackknife, spread, student_quantile
 from latencykit.core.kernel import tabulate
@@ -131,12 +131,6 @@ class Evidence(Value):
         """Return percentiles with their intervals, and the reasons why some have none."""
         p = np.array([float(one) for one in percentiles])
         return rows_of(columns_at(self.whole, p, confidence, self.doubts(confidence))), ()
-
-    def supported(self, percentiles: ArrayLike, confidence: float = 0.95) -> Flags:
-        """Return which percentiles the run supports; the maximum is always one of its values."""
-        p = np.atleast_1d(np.asarray(percentiles, np.float64))
-        doubted = [(p > one.first) & (p <= one.last) for one in self.doubts(confidence)]
-        return np.asarray((p >= 100) | ~np.logical_or.reduce(doubted, axis=0))
 
     def supported_rows(
         self, percentiles: Sequence[float], confidence: float = 0.95
@@ -264,11 +258,6 @@ class Tails(Evidence):
             return None
         good = self.table.sum(axis=1)
         return Jackknife(np.stack((good, self.failed), axis=1), np.array([0.0, 1.0]), self._seconds)
-
-    def bins_of(self, begin: Ints) -> Floats:
-        """Return how many of some moments (ns from the start) fall into each slot."""
-        slot = np.searchsorted(self.start, np.asarray(begin) / 1e9, "right") - 1
-        return np.bincount(np.maximum(slot, 0), minlength=self.start.size).astype(np.float64)
 
     def rows(
         self, percentiles: Sequence[float], confidence: float = 0.95
@@ -411,7 +400,8 @@ class TailTable:
         if known.size < size:
             if isinstance(buckets, HdrBuckets):  # without end; spares doing it often
                 size += -size % 1024
-            steps, place = _columns_between(buckets, known.size, size)
+            every = column_of(buckets.high(np.arange(known.size, size)))
+            steps, place = np.unique(every, return_inverse=True)
             if self._steps.size:
                 fresh = steps[~np.isin(steps, self._steps)]
                 self._steps = np.concatenate((self._steps, fresh))
@@ -429,13 +419,6 @@ class TailTable:
     def groups(self) -> tuple[Floats, Floats]:
         """Table and values of the groups, ascending."""
         return grouped(self.table, self._steps)
-
-
-@lru_cache(maxsize=32)
-def _columns_between(buckets: Buckets, first: int, last: int) -> tuple[Ints, Ints]:
-    """The columns of some buckets, and which each is in; many tags share a layout."""
-    steps, place = np.unique(column_of(buckets.high(np.arange(first, last))), return_inverse=True)
-    return steps, place.reshape(-1)
 
 
 def column_of(values: Floats) -> Ints:

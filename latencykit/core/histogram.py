@@ -37,7 +37,6 @@ from latencykit.core.quantiles import (
     as_numbers,
     highest_supported_percentile,
     is_resolved,
-    least_of,
     mean_std,
     percentile_frame,
     stated_range,
@@ -412,7 +411,9 @@ class Histogram(Evidenced, Value):
     @property
     def min(self) -> float:
         """Lowest value: the lower edge of the lowest bucket, unless reported by the source."""
-        return self._reported_or("min", lambda: least_of(self))
+        # Listed buckets may overlap, so the lowest edge need not be the first.
+        some = self.index if isinstance(self.buckets, EdgeBuckets) else self.index[:1]
+        return self._reported_or("min", lambda: float(self.buckets.low(some).min()))
 
     @property
     def max(self) -> float:

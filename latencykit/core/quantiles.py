@@ -661,14 +661,6 @@ def stated_range(histogram: Any) -> tuple[float, float]:
     )
 
 
-def least_of(histogram: Any) -> float:
-    """Return the lowest edge; listed buckets may overlap, so it need not be the first."""
-    candidates = (
-        histogram.index if isinstance(histogram.buckets, EdgeBuckets) else histogram.index[:1]
-    )
-    return float(histogram.buckets.low(candidates).min())
-
-
 def _reported_around(histogram: Any, p: Floats) -> tuple[Floats, Floats]:
     """Values reported for the next percentile at or below and at or above each, else infinite."""
     at, values = (np.asarray(side, np.float64) for side in histogram.reported_percentiles)

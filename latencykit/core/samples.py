@@ -692,8 +692,10 @@ class Samples(HistogramBacked, Value):
             if self.outcome is not None:
                 late = self.outcome == OUTCOMES.index("timeout")
             tails = tails_of_requests(begin[good], self.values[good], begin[late], counted)
-            failed = None if self.outcome is None else tails.bins_of(begin[~good])
-            tails = replace(tails, failed=failed)
+            if self.outcome is not None:
+                slot = np.searchsorted(tails.start, begin[~good] / 1e9, "right") - 1
+                failed = np.bincount(np.maximum(slot, 0), minlength=tails.start.size)
+                tails = replace(tails, failed=failed.astype(np.float64))
             known = tails if timed else TailsByRequest(**vars(tails))
         object.__setattr__(self, "_evidence", known)
         return known

@@ -131,6 +131,14 @@ def test_a_model_answers_as_a_histogram_does():
     assert repr(same).startswith("FanOut(slowest of 1 call, independent, p50 ")
 
 
+@pytest.mark.parametrize("hedge", [None, 95])
+def test_no_user_waits_longer_than_the_slowest_call(hedge):
+    took = np.random.default_rng(2).lognormal(13, 0.7, 3000)
+    run = lk.Samples(start=np.arange(3000) * 10**6, duration=took)
+    users = lk.fan_out(run, 20, hedge=hedge)
+    assert users.percentile(100) == users.quantile(1.0) == run.max
+
+
 LOGS = st.lists(
     st.lists(st.sampled_from([0, 1000, 1001, 50_000, 10**6, 3 * 10**9]), max_size=9),
     min_size=1,
@@ -194,7 +202,7 @@ def test_support_is_the_rule_of_single_calls_applied_to_users():
     steady = log_of(*[rng.lognormal(13, 0.5, 800) for _ in range(60)])
     one, ten = lk.fan_out(steady, [1, 10])
     asked = [50.0, 90.0, 99.0, 99.9, 99.99]
-    assert one.percentiles(asked).supported.tolist() == steady.evidence().supported(asked).tolist()
+    assert one.percentiles(asked).supported.tolist() == steady.percentiles(asked).supported.tolist()
     assert ten.supported(50)
     assert not ten.supported(99.99)
     stalled = log_of(*[rng.lognormal(13 + 4 * (20 <= k < 35), 0.5, 800) for k in range(60)])
