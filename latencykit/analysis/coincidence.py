@@ -215,14 +215,11 @@ def coincide(
         else:
             notes.append(sentence)
     rhythm = period_of(stalls.start, run.span)
-    for result, source in zip(results, sources, strict=True) if rhythm else ():
-        own = None if result.significant else period_of(source.events.start, run.span)
-        if (
-            own
-            and rhythm
-            and result.hit.mean() > 0.5
-            and abs(own.seconds / rhythm.seconds - 1) < 0.02
-        ):
+    for result, source in zip(results, sources, strict=True):
+        if rhythm is None or result.significant or not result.hit.mean() > 0.5:
+            continue
+        own = period_of(source.events.start, run.span)
+        if own is not None and abs(own.seconds / rhythm.seconds - 1) < 0.02:
             notes.append(
                 f"{result.name} and the stalls have one period "
                 f"({format_duration(own.seconds * 1e9)}), so only their phase is evidence: they "

@@ -422,13 +422,9 @@ class _World:
                 "requests have no times: their order is taken for their order in time, and stalls "
                 "cannot be compared with events"
             )
-            when: Any = np.arange(n, dtype=np.float64)
-            order = None
-        else:
-            when = samples.offsets
-            order = None if (np.diff(when) >= 0).all() else np.argsort(when, kind="stable")
-        ordered = slow if order is None else slow[order]
-        moments = when if order is None else when[order]
+        when = np.arange(n, dtype=np.float64) if samples.start is None else samples.offsets
+        order = np.argsort(when, kind="stable")
+        ordered, moments = slow[order], when[order]
         span = float(moments[-1] - moments[0]) or 1.0
         since = moments - moments[0]
         # The shortest width at which the dispersion of slow requests' counts has nearly settled.
@@ -459,9 +455,8 @@ class _World:
         period = np.minimum((when - moments[0]) / span * RULES.periods, RULES.periods - 1).astype(
             np.int64
         )
-        places = rows if order is None else order[rows]
         return cls(
-            values, slow, places, near, ordered[rows], block, period,
+            values, slow, order[rows], near, ordered[rows], block, period,
             None if samples.start is None else width, scanned,
         )  # fmt: skip
 

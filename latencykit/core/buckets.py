@@ -40,6 +40,9 @@ _EXACT = 1 << 53  # above this a float64 cannot hold every integer
 class Buckets:
     """The interface of both layouts; see `HdrBuckets` and `EdgeBuckets`."""
 
+    scale: float = 1.0
+    """Value of one stored unit, applied after statistics are summed, as the reference does."""
+
     def index_of(self, values: ArrayLike) -> Ints:
         """Return the index of the bucket that holds each value, int64, the shape of `values`."""
         raise NotImplementedError
@@ -64,11 +67,6 @@ class Buckets:
         """Return the same buckets over values `factor` times as large."""
         raise NotImplementedError
 
-    @property
-    def scale(self) -> float:
-        """Value of one stored unit, applied after statistics are summed, as the reference does."""
-        return 1.0
-
 
 @record()
 class HdrBuckets(Buckets):
@@ -92,7 +90,7 @@ class HdrBuckets(Buckets):
 
     digits: int
     lowest: int = field(default=1, compare=False)
-    ratio: float = field(default=1.0, repr=False)
+    scale: float = field(default=1.0, repr=False)
     unit_magnitude: int = field(init=False, repr=False)
     half_magnitude: int = field(init=False, repr=False)
 
@@ -114,15 +112,10 @@ class HdrBuckets(Buckets):
             raise InvalidArgumentError(
                 f"{digits} digits above a lowest value of {lowest} do not fit in 63 bits"
             )
-        for name, value in (("digits", digits), ("lowest", int(lowest)), ("ratio", float(scale))):
+        for name, value in (("digits", digits), ("lowest", int(lowest)), ("scale", float(scale))):
             object.__setattr__(self, name, value)
         object.__setattr__(self, "unit_magnitude", unit)
         object.__setattr__(self, "half_magnitude", half)
-
-    @property
-    def scale(self) -> float:
-        """Value of one integer step."""
-        return self.ratio
 
     @property
     def slots(self) -> int:
@@ -140,8 +133,8 @@ class HdrBuckets(Buckets):
         out = np.empty(flat.shape, np.int64)
         for at in range(0, flat.size, _CHUNK):
             chunk: AnyArray = flat[at : at + _CHUNK]
-            if self.ratio != 1.0:
-                chunk = chunk / self.ratio
+            if self.scale != 1.0:
+                chunk = chunk / self.scale
             if chunk.dtype.kind in "iu":
                 # the cast must not round into the next bucket
                 if chunk.size and int(chunk.max()) >= _EXACT:
@@ -197,38 +190,32 @@ class HdrBuckets(Buckets):
 
     def low(self, index: ArrayLike) -> Floats:
         """Return the lowest value of each bucket, float64."""
-        if self.reaches(index):
-            return np.asarray(self.low_steps(index) * self.ratio, np.float64)
         sub, shift = self.parts(index)
-        return np.asarray(np.ldexp(sub * self.ratio, shift), np.float64)
+        return np.asarray(np.ldexp(sub * self.scale, shift), np.float64)
 
     def high(self, index: ArrayLike) -> Floats:
         """Return the highest value of each bucket, float64."""
-        if self.reaches(index):
-            return np.asarray(self.high_steps(index) * self.ratio, np.float64)
         sub, shift = self.parts(index)
         # far up the 1 is lost to rounding
         steps = np.ldexp(sub + 1.0, np.minimum(shift, _FAR)) - 1
         return np.asarray(
-            np.where(shift < _FAR, steps * self.ratio, np.ldexp((sub + 1) * self.ratio, shift)),
+            np.where(shift < _FAR, steps * self.scale, np.ldexp((sub + 1) * self.scale, shift)),
             np.float64,
         )
 
     def mid(self, index: ArrayLike) -> Floats:
         """Return the middle of each bucket, float64."""
-        if self.reaches(index):
-            return np.asarray(self.mid_steps(index) * self.ratio, np.float64)
         sub, shift = self.parts(index)
         return np.asarray(
-            np.ldexp((sub + np.where(shift > 0, 0.5, 0.0)) * self.ratio, shift), np.float64
+            np.ldexp((sub + np.where(shift > 0, 0.5, 0.0)) * self.scale, shift), np.float64
         )
 
     def scaled(self, factor: float) -> HdrBuckets:
         """Return the same buckets over values `factor` times as large."""
-        return HdrBuckets(self.digits, self.lowest, self.ratio * factor)
+        return HdrBuckets(self.digits, self.lowest, self.scale * factor)
 
     def __repr__(self) -> str:
-        scale = "" if self.ratio == 1.0 else f", scale={self.ratio:g}"
+        scale = "" if self.scale == 1.0 else f", scale={self.scale:g}"
         return f"HdrBuckets({self.digits}, {self.lowest}{scale})"
 
 
@@ -331,7 +318,6 @@ def coarser(a: HdrBuckets, b: HdrBuckets) -> HdrBuckets:
 COST = "unlike histogram layouts"
 """Beginning of the note on the resolution that a sum of unlike layouts loses."""
 
-_LAYOUTS_EXACT = 1 << 53  # above this a float64 cannot represent every integer
 # keep what no float represents exactly out of the neighbouring cells
 _UP, _DOWN = 1 + 2.0**-51, 1 - 2.0**-51
 _KEPT = 40  # low bits of a bucket's highest value: all ones, and more than any layout looks at
@@ -407,7 +393,7 @@ def _cells(grid: HdrBuckets, number: Ints, exponent: Ints) -> Ints:
     """Cell of ``number * 2**exponent`` narrowest cells, which may exceed any integer."""
     half = grid.half_magnitude
     # must not round up to one more bit
-    exact = np.where(number >= _LAYOUTS_EXACT, number & ~np.int64(2047), number)
+    exact = np.where(number >= _EXACT, number & ~np.int64(2047), number)
     bits = np.frexp(exact.astype(np.float64))[1].astype(np.int64)
     top = bits + exponent
     up, down = np.clip(exponent, 0, half + 1), np.clip(-exponent, 0, 63)
