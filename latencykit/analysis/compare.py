@@ -603,27 +603,24 @@ def _of_summaries(
     unknown: dict[str, Any] = {
         "low": -1.0, "high": math.inf, "difference_low": -math.inf, "difference_high": math.inf,
     }  # fmt: skip
-    if any(point.low < point.high for own in points for point in own):
-        # Of a mean with its spread there is an interval; other numbers have none.
+    reasons: tuple[str, ...] = (why,)
+    spread = any(point.low < point.high for own in points for point in own)
+    enough = "p50" in percentiles and len(percentiles) >= SINGLE.min_reported
+    if enough and not spread:
+        rows = _stated(rows, points, notes, added=False)
+    else:  # of a mean with its spread there is an interval; other numbers have none
         rows = [
             replace(row, significant=row.tolerates >= SINGLE.usual_noise, p_value=math.nan)
             if base.low < base.high and new.low < new.high
             else replace(row, tolerates=math.nan, p_value=math.nan, **unknown)
             for row, base, new in zip(rows, *points, strict=True)
         ]
-        result = _direction([row for row in rows if row.significant])
-        most = max((row.tolerates for row in rows if row.significant), default=None)
-        reason = (_single_reason(rows, result),)
-        return Comparison(tuple(rows), "requests", result, reason, tolerates=most)
-    if "p50" not in percentiles or len(percentiles) < SINGLE.min_reported:
-        rows = [replace(row, tolerates=math.nan, p_value=math.nan, **unknown) for row in rows]
-        alone = f"{why}, or several runs per side"
-        return Comparison(tuple(rows), "requests", "inconclusive", (alone,))
-    rows = _stated(rows, points, notes, added=False)
+        reasons = () if spread else (f"{why}, or several runs per side",)
     result = _direction([row for row in rows if row.significant])
     known = [row.tolerates for row in rows if row.significant and math.isfinite(row.tolerates)]
-    reasons = (_single_reason(rows, result), why)
-    rows = [replace(row, **unknown) for row in rows]
+    if enough or spread:
+        reasons = (_single_reason(rows, result), *reasons)
+    rows = rows if spread else [replace(row, **unknown) for row in rows]
     return Comparison(tuple(rows), "requests", result, reasons, tolerates=max(known, default=None))
 
 
