@@ -191,11 +191,12 @@ class HdrBuckets(Buckets):
     def low(self, index: ArrayLike) -> Floats:
         """Return the lowest value of each bucket, float64."""
         sub, shift = self.parts(index)
-        return np.asarray(np.ldexp(sub * self.scale, shift), np.float64)
+        return np.asarray(np.ldexp(sub * self.scale, shift.astype(np.intc)), np.float64)
 
     def high(self, index: ArrayLike) -> Floats:
         """Return the highest value of each bucket, float64."""
         sub, shift = self.parts(index)
+        shift = shift.astype(np.intc)  # ldexp takes no other integers where a long has 32 bits
         # far up the 1 is lost to rounding
         steps = np.ldexp(sub + 1.0, np.minimum(shift, _FAR)) - 1
         return np.asarray(
@@ -207,7 +208,8 @@ class HdrBuckets(Buckets):
         """Return the middle of each bucket, float64."""
         sub, shift = self.parts(index)
         return np.asarray(
-            np.ldexp((sub + np.where(shift > 0, 0.5, 0.0)) * self.scale, shift), np.float64
+            np.ldexp((sub + np.where(shift > 0, 0.5, 0.0)) * self.scale, shift.astype(np.intc)),
+            np.float64,
         )
 
     def scaled(self, factor: float) -> HdrBuckets:
