@@ -400,7 +400,7 @@ class FanOut(Distribution):
         cause = np.array(self._causes(p, values, confidence), object)
         return rows_of(
             {
-                "percentile": p, "value": values, "low": np.full(p.shape, math.nan),
+                "percentile": p, "value": values, "low": np.full(p.shape, math.nan, object),
                 "high": np.full(p.shape, math.inf), "bucket_low": low, "bucket_high": high,
                 "resolved": is_resolved(low, high), "supported": cause == "", "cause": cause,
             }
