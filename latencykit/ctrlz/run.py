@@ -741,12 +741,8 @@ def _checked_run(plan: Plan) -> Calibration:
     )
     why = f"the output is read as {data.run.format}; nothing was frozen"
     truth = scheduled_truth(FrozenSpan(0.0, 0.0), plan.duration)
-    return Calibration(
-        "unknown", "unknown", 0.0, rows, (why,), tuple(tool.command),
-        *_tool_and_version(data, tool.command), data, truth, notes=data.run.notes,
-        load=_load_of(plan, None), server=_server_of(target.kind, None),
-        machine=_machine(),
-    )  # fmt: skip
+    judgement = Judgement("unknown", rows, (why,))
+    return _calibration(plan, target.kind, None, tool.command, data, truth, judgement)
 
 
 def _judged(
@@ -805,46 +801,41 @@ def _judged(
             "its requests came in time, but its times may leave out connecting and TLS's handshake"
         )
         reasons = (f"{seen}: {why}", *reasons[1:])
+    judgement = replace(judgement, reasons=(*reasons, *observed.notes))
+    seconds = round(stall.seconds, 3)
+    return _calibration(plan, kind, observed, argv, data, truth, judgement, model, seconds)
+
+
+def _calibration(
+    plan: Plan, kind: str, observed: Observed | None, argv: Sequence[str], data: Data,
+    truth: Histogram, judgement: Judgement, model: Model = "unknown", stall: float = 0.0,
+) -> Calibration:  # fmt: skip
+    """Put a judgement together with what is known of tool, load, server and machine."""
+    run, named = data.run, None if argv[0] in ("sh", "env") else Path(argv[0]).name
+    duration = plan.duration if plan.takes("duration") else None
+    rate = plan.rate if plan.takes("rate", "rate_per_connection") else None
     return Calibration(
-        judgement.verdict, model, round(stall.seconds, 3), judgement.rows,
-        (*reasons, *observed.notes), tuple(argv), *_tool_and_version(data, argv), data, truth,
-        notes=data.run.notes, load=_load_of(plan, observed.requests),
-        server=_server_of(kind, observed),
-        machine=_machine(),
+        judgement.verdict, model, stall, judgement.rows, judgement.reasons, tuple(argv),
+        run.tool or named, run.version, data, truth, notes=run.notes,
+        load={
+            "duration": duration,
+            "rate": rate,
+            "connections": plan.connections if plan.takes("connections") else None,
+            "due": round(rate * duration) if rate and duration else None,
+            "sent": None if observed is None else observed.requests,
+        },
+        server={
+            "kind": kind,
+            "usual": None if observed is None else observed.base,
+            "busy": None if observed is None else observed.busy,
+            "jitter": None if observed is None else observed.jitter,
+        },
+        machine={
+            "system": f"{platform.system()} {platform.release()} {platform.machine()}",
+            "cpus": os.cpu_count(),
+            "load_average": round(os.getloadavg()[0], 2),
+        },
     )  # fmt: skip
-
-
-def _tool_and_version(data: Data, argv: Sequence[str]) -> tuple[str | None, str | None]:
-    """Return a tool's name, and its version where its report has one."""
-    named = None if argv[0] in ("sh", "env") else Path(argv[0]).name
-    return data.run.tool or named, data.run.version
-
-
-def _load_of(plan: Plan, sent: int | None) -> dict[str, object]:
-    """Return the load of a test, as far as the command takes it."""
-    scheduled = plan.takes("rate", "rate_per_connection")
-    return {
-        "duration": plan.duration if plan.takes("duration") else None,
-        "rate": plan.rate if scheduled else None,
-        "connections": plan.connections if plan.takes("connections") else None,
-        "due": round(plan.rate * plan.duration) if scheduled and plan.takes("duration") else None,
-        "sent": sent,
-    }
-
-
-def _server_of(kind: str, observed: Observed | None) -> dict[str, object]:
-    """Return what is known of the server of a test."""
-    names = {"usual": "base", "busy": "busy", "jitter": "jitter"}
-    return {"kind": kind} | {key: getattr(observed, name, None) for key, name in names.items()}
-
-
-def _machine() -> dict[str, object]:
-    """Return this machine's facts that matter to a test."""
-    return {
-        "system": f"{platform.system()} {platform.release()} {platform.machine()}",
-        "cpus": os.cpu_count(),
-        "load_average": round(os.getloadavg()[0], 2),
-    }
 
 
 def _skipped(data: Data) -> float:
