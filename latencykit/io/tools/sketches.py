@@ -379,7 +379,7 @@ def _power(log: Floats, form: str) -> Floats:
         d1 = 2 * b**3 - 9 * a * b * c - 27 * a * a * part
         p = np.cbrt((d1 - np.sqrt(d1 * d1 - 4 * d0**3)) / 2)
         significand = 1 - (b + p + d0 / p) / (3 * a)
-    return np.ldexp(significand, exponent.astype(np.int64))
+    return np.ldexp(significand, exponent.astype(np.intc))
 
 
 def _edges(place: Floats, gamma: float, form: str, source: Source) -> tuple[Floats, Floats]:
