@@ -213,14 +213,21 @@ class Process(NamedTuple):
 def processes() -> dict[int, Process]:
     """Return all processes by their ids, from ``/proc`` or ``ps``."""
     table: dict[int, Process] = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
+    for pid in filter(str.isdecimal, _names_in("/proc")):
         with contextlib.suppress(OSError):
-            state, parent, group, *rest = stat_of(stat.parent.name)
-            table[int(stat.parent.name)] = Process(int(parent), int(group), state, rest[16])
+            state, parent, group, *rest = stat_of(pid)
+            table[int(pid)] = Process(int(parent), int(group), state, rest[16])
     for line in () if table else _ps("-A", "-o", "pid=,ppid=,pgid=,state=").splitlines():
         pid, parent, group, state = line.split()[:4]
         table[int(pid)] = Process(int(parent), int(group), state[0], "")
     return table
+
+
+def _names_in(folder: str | Path) -> list[str]:
+    """What a folder holds: nothing if it is gone, as another command's may be at any moment."""
+    with contextlib.suppress(OSError):
+        return [path.name for path in Path(folder).iterdir()]
+    return []
 
 
 def tree(pids: Sequence[int], table: dict[int, Process] | None = None) -> list[int]:
@@ -268,10 +275,12 @@ def listeners(port: int) -> list[int]:
         if state == LISTENS and ports[0] == port
     }
     pids = []
-    for folder in Path("/proc").glob("[0-9]*/fd") if sockets else ():
+    for pid in filter(str.isdecimal, _names_in("/proc") if sockets else ()):
         with contextlib.suppress(OSError):  # another user's
-            if any(str(handle.readlink()) in sockets for handle in folder.iterdir()):
-                pids.append(int(folder.parent.name))
+            if any(
+                str(handle.readlink()) in sockets for handle in Path(f"/proc/{pid}/fd").iterdir()
+            ):
+                pids.append(int(pid))
     return sorted(pid for pid in pids if pid > 1)  # 1 may hold the sockets of all services
 
 
@@ -346,7 +355,9 @@ def thaw_left() -> list[Target]:
     """Thaw what watchdogs left frozen that were killed, and return that."""
     left: list[Target] = []
     folder, table = runtime_folder(), processes()
-    for path in folder.glob("frozen-*.json"):
+    for path in map(folder.joinpath, _names_in(folder)):
+        if not path.match("frozen-*.json"):
+            continue
         try:
             if path.stat().st_uid != os.getuid():
                 continue

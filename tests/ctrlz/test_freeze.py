@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from latencykit.ctrlz.freeze import Freezer, ancestors, listeners, program, tree
+from latencykit.ctrlz.freeze import Freezer, ancestors, listeners, program, thaw_left, tree
 from latencykit.ctrlz.targets import ProcessTarget
 from latencykit.errors import InvalidArgumentError, LatencyKitError
 from tests.conftest import python
@@ -263,3 +263,15 @@ def test_all_that_listen_on_a_port_are_known() -> None:
         assert listeners(port) == [os.getpid()]
     assert listeners(port) == []
     assert program(os.getpid())
+
+
+def test_a_folder_of_records_may_go_at_any_moment(monkeypatch, tmp_path):
+    """Another command's test ends while this one begins: no command falls over that."""
+
+    def gone(*_: object) -> None:
+        raise FileNotFoundError(2, "No such file or directory")
+
+    monkeypatch.setattr("latencykit.ctrlz.freeze.runtime_folder", lambda: tmp_path)
+    for name in ("glob", "iterdir"):
+        monkeypatch.setattr(Path, name, gone)
+    assert thaw_left() == []
