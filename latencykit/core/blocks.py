@@ -131,11 +131,7 @@ def narrowed(values: Ints) -> AnyArray:
 
 
 class Part(Protocol):
-    """Where the intervals of a log come from: a file, memory, or another log seen differently.
-
-    Of a part that has ``threads(rows)``, how many threads pay for some rows, blocks come from
-    ``iter_blocks_parallel(rows, work, threads)``: what `work` returns, in a thread, for some.
-    """
+    """Where the intervals of a log come from: a file, memory, or another log seen differently."""
 
     def blocks(self, rows: Ints) -> Iterator[Block]:
         """Yield the given rows (ascending), each once, in any grouping, empty ones or not."""

@@ -411,22 +411,8 @@ class HistogramLog(HistogramBacked, Value):
             wanted = row_of[mine]
             if not mine.size:
                 continue
-
-            def numbered(
-                blocks: Iterable[Block], wanted: Ints = wanted, mine: Ints = mine
-            ) -> list[Block]:
-                return [
-                    replace(block, rows=mine[np.searchsorted(wanted, block.rows)])
-                    for block in blocks
-                ]
-
-            threaded: Any = part  # see `Part`
-            threads = threaded.threads(wanted) if hasattr(part, "threads") else 1
-            if threads > 1:
-                yield from threaded.iter_blocks_parallel(wanted, numbered, threads)
-            else:
-                for block in part.blocks(wanted):
-                    yield from numbered([block])
+            for block in part.blocks(wanted):
+                yield replace(block, rows=mine[np.searchsorted(wanted, block.rows)])
 
     @property
     def _read_total(self) -> list[Counts] | None:

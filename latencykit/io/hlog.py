@@ -31,9 +31,8 @@ from numpy.typing import NDArray
 from latencykit._arrays import as_positions
 from latencykit._limits import in_force
 from latencykit._text import LONGEST_WORD, printable
-from latencykit._threads import in_order, jobs
 from latencykit._typing import AnyArray, Floats, Ints
-from latencykit.core import is_samples, kernel
+from latencykit.core import is_samples
 from latencykit.core.blocks import Block, MemoryPart, TotalsFold, blocks_by_layout
 from latencykit.core.buckets import COST, CellBuckets, Counts, HdrBuckets, cost, on_grid, widest
 from latencykit.core.histogram_log import HistogramLog, blocks_of, interval_tags, shifted
@@ -262,10 +261,8 @@ _BESIDE = 16  # bytes that a payload costs beside its own
 
 AHEAD = 496 * 1024
 """Bytes of lines that are read at once."""
-THREADS_FROM = 4 << 20
-"""Bytes of payloads that threads pay for."""
 AT_ONCE = 8 << 20
-"""Bytes that are inflated at once, or ahead by a thread; the rest waits for its turn."""
+"""Bytes that are inflated at once; the rest waits for its turn."""
 TOGETHER = 1024
 """Rows that are opened together at most."""
 KEEP = 6 << 20
@@ -309,16 +306,15 @@ class _Span:
 
 
 class HlogPart:
-    """A log file's intervals, which `jobs` threads decode; by default, as many as is the rule."""
+    """A log file's intervals."""
 
     def __init__(
         self,
         source: Source,
         intervals: LineIntervals,
         refuse: Callable[[int, str], object],
-        jobs: int | None = None,
     ) -> None:
-        self._source, self._refuse, self._jobs = source, refuse, jobs
+        self._source, self._refuse = source, refuse
         self._intervals = intervals
 
     def blocks(self, rows: Ints) -> Iterator[Block]:
@@ -326,26 +322,6 @@ class HlogPart:
         for span in self._spans(rows):
             while span.rows.size:
                 yield from self._opened(span)
-
-    def threads(self, rows: Ints) -> int:
-        """See `latencykit.core.blocks.Part`."""
-        if kernel.in_use() == "numpy":  # which lets one run at a time
-            return 1
-        size = int(self._intervals["size"][rows].sum())
-        return jobs(self._jobs) if size > THREADS_FROM else 1
-
-    def iter_blocks_parallel(
-        self, rows: Ints, work: Callable[[list[Block]], list[T]], threads: int
-    ) -> Iterator[T]:
-        """See `latencykit.core.blocks.Part`."""
-
-        def opened(span: _Span) -> tuple[list[T], _Span]:
-            return work(list(self._opened(span))), span
-
-        for results, span in in_order(self._spans(rows), opened, threads):
-            yield from results
-            while span.rows.size:  # what expands very much
-                yield from work(list(self._opened(span)))
 
     def _spans(self, rows: Ints) -> Iterator[_Span]:
         """Read the payloads of some rows, neighbours together."""
@@ -669,7 +645,7 @@ class _Scan:
         self.notes: list[str] = []
         self.end_legend = self.headed = False
         self.refused = _Refused(source, self.found, options)
-        self.part = HlogPart(source, self.found, self.refused.row, options.jobs)
+        self.part = HlogPart(source, self.found, self.refused.row)
         self.kept: MemoryPart | None = None
         self.total: list[Counts] | None = None
         self.front = b""  # a line that was read after headers
@@ -680,11 +656,11 @@ class _Scan:
 
     def run(self) -> None:
         """Go through all lines; remember the intervals."""
-        threads = jobs(self.options.jobs) if self.source.size > THREADS_FROM else 1
         with self.source.open() as stream:
             pieces = self._pieces(stream)
             known = self.tags.__getitem__
-            for chunk, rows in in_order(pieces, lambda c: (c, columns_of(c, known)), threads):
+            for chunk in pieces:
+                rows = columns_of(chunk, known)
                 if rows is None and chunk.startswith(b"Tag="):  # there may be new tags
                     rows = columns_of(chunk, self._code)
                 if rows is None or len(self.found) + rows.size > self.limits.intervals:

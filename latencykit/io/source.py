@@ -362,7 +362,7 @@ class ReadOptions:
     columns : bool
         Attach further columns to samples. Without it, they are read when they are first used.
     jobs : int or None
-        Threads that decode one log or table; by default as many as `latencykit._threads.jobs` says.
+        Threads that decode one table; by default as many as `latencykit._threads.jobs` says.
     report : callable
         Takes one sentence at a time: what was skipped, and why.
     tally : Tally

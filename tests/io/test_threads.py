@@ -1,18 +1,15 @@
-"""A long log is decoded by several threads: the same numbers, notes and errors as by one."""
+"""A long log is read in pieces: the same numbers, notes and errors whatever their size. Threads keep the order."""
 
 from __future__ import annotations
 
 import base64
 import gzip
 import json
-import signal
 import subprocess
 import sys
 import threading
-import time
 import zlib
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,7 +20,7 @@ from hypothesis import strategies as st
 import latencykit as lk
 from latencykit import _threads
 from latencykit.cli import cli
-from latencykit.core import kernel, log_cache
+from latencykit.core import log_cache
 from latencykit.core.buckets import HdrBuckets
 from latencykit.core.histogram_log import blocks_of, interval_series
 from latencykit.errors import CorruptInputError, InvalidArgumentError
@@ -31,8 +28,6 @@ from latencykit.hdr.write import encode
 from latencykit.io import hlog
 from latencykit.io.hlog import HlogWriter
 from latencykit.views.page_data import page_bins
-
-compiled = pytest.mark.skipif(kernel.in_use() == "numpy", reason="numpy lets one thread run")
 
 
 def write(path, seed, rows=150, tags=1, layouts=1, large=False):
@@ -57,24 +52,21 @@ def write(path, seed, rows=150, tags=1, layouts=1, large=False):
     return path
 
 
-def make_small(patch):
-    """Have threads decode even small logs, a few lines at a time."""
-    sizes = {"KEEP": 0, "THREADS_FROM": 0, "AHEAD": 8_000}
-    for name, size in sizes.items():
-        patch.setattr(hlog, name, size)
+PIECES = (hlog.AHEAD, 8_000, 3_000)
+"""Bytes that are read at once: all of a test's log, some of its lines, one or two."""
 
 
 @pytest.fixture
 def small(monkeypatch):
-    make_small(monkeypatch)
+    monkeypatch.setattr(hlog, "KEEP", 0)
     return monkeypatch
 
 
-def answers(path, jobs):
+def answers(path):
     """What is asked of a log, each question of a log of its own."""
 
     def fresh():
-        return lk.read(path, unit="ns", jobs=jobs)
+        return lk.read(path, unit="ns")
 
     log = fresh()
     yield log.histogram()
@@ -95,23 +87,23 @@ def answers(path, jobs):
 
 
 @pytest.mark.slow
-@compiled
 @pytest.mark.parametrize("budget", [0, 100_000, log_cache.BUDGET])
 @given(
     seed=st.integers(0, 1 << 20), tags=st.integers(1, 3), layouts=st.integers(1, 2),
-    large=st.booleans(), jobs=st.integers(2, 6),
+    large=st.booleans(), ahead=st.sampled_from(PIECES[1:]),
 )  # fmt: skip
 @settings(max_examples=2, deadline=None)
-def test_threads_give_the_same_numbers(tmp_path_factory, seed, tags, layouts, large, jobs, budget):
+def test_pieces_give_the_same_numbers(tmp_path_factory, seed, tags, layouts, large, ahead, budget):
     path = write(tmp_path_factory.mktemp("law") / "x.hlog", seed, 150, tags, layouts, large)
+    whole = list(answers(path))
     with pytest.MonkeyPatch.context() as patch:
-        make_small(patch)
+        patch.setattr(hlog, "KEEP", 0)
+        patch.setattr(hlog, "AHEAD", ahead)
         patch.setattr(log_cache, "BUDGET", budget)
-        for one, other in zip(answers(path, 1), answers(path, jobs), strict=True):
+        for one, other in zip(whole, answers(path), strict=True):
             np.testing.assert_equal(other, one)
 
 
-@compiled
 @pytest.mark.parametrize(
     "words",
     [
@@ -125,10 +117,9 @@ def test_commands_print_the_same(small, tmp_path, words):
     path = write(tmp_path / "x.hlog", 7, 600)
     small.setattr(log_cache, "BUDGET", 0)
     printed = []
-    for jobs in ("1", "2", "5"):
-        done = CliRunner().invoke(
-            cli, [*words, str(path), "--unit", "ns", "--format", "json", "--jobs", jobs]
-        )
+    for ahead in PIECES:
+        small.setattr(hlog, "AHEAD", ahead)
+        done = CliRunner().invoke(cli, [*words, str(path), "--unit", "ns", "--format", "json"])
         assert done.exit_code in (0, 1), done.output
         printed.append(json.loads(done.stdout))
     assert printed[1:] == printed[:1] * 2
@@ -153,10 +144,9 @@ def corrupted(path, line, how):
     path.write_bytes(b"".join(lines))
 
 
-@compiled
 @pytest.mark.parametrize("how", ["base64", "counts", "time stamp"])
 @pytest.mark.parametrize("cut", [False, True])
-def test_threads_raise_the_same_error(small, tmp_path, how, cut):
+def test_pieces_raise_the_same_error(small, tmp_path, how, cut):
     path = write(tmp_path / "x.hlog", 3, 400)
     for line in (200, 320):
         corrupted(path, line, how)
@@ -165,9 +155,10 @@ def test_threads_raise_the_same_error(small, tmp_path, how, cut):
         path = tmp_path / "x.hlog.gz"
         path.write_bytes(packed[: len(packed) * 9 // 10])
     messages = set()
-    for jobs in (1, 2, 3, 6):
+    for ahead in PIECES:
+        small.setattr(hlog, "AHEAD", ahead)
         with pytest.raises(CorruptInputError) as raised:
-            lk.read(path, jobs=jobs).histogram()
+            lk.read(path).histogram()
         messages.add(str(raised.value))
     assert len(messages) == 1
     assert ":201: " in messages.pop()
@@ -176,18 +167,19 @@ def test_threads_raise_the_same_error(small, tmp_path, how, cut):
 def test_lenient_skips_the_same_lines(small, tmp_path):
     path = write(tmp_path / "x.hlog", 3, 400)
     corrupted(path, 200, "counts")
-    one, other = (lk.read(path, jobs=jobs, lenient=True) for jobs in (1, 4))
+    one = lk.read(path, lenient=True)
+    small.setattr(hlog, "AHEAD", PIECES[-1])
+    other = lk.read(path, lenient=True)
     assert one.run.notes == other.run.notes
     assert len(one) == len(other) == 399
     assert one.histogram() == other.histogram()
 
 
-@compiled
 def test_what_expands_very_much_waits_for_its_turn(small, tmp_path):
     path = write(tmp_path / "x.hlog", 5)
-    expected = lk.read(path, jobs=1).histogram()
+    expected = lk.read(path).histogram()
     small.setattr(hlog, "AT_ONCE", 1)  # one payload at a time
-    assert lk.read(path, jobs=3).histogram() == expected
+    assert lk.read(path).histogram() == expected
 
 
 def test_results_come_in_order_and_little_is_taken_ahead():
@@ -275,28 +267,3 @@ class TestNumberOfThreads:
         assert lk.read(path, jobs=1).histogram().count
         monkeypatch.setenv(_threads.VARIABLE, "1")
         assert lk.read(path).histogram().count
-
-
-@pytest.mark.slow
-@compiled
-@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="counts threads in /proc")
-def test_ctrl_c_ends_a_threaded_decode(tmp_path):
-    path = tmp_path / "x.hlog"
-    counts = np.random.default_rng(3).integers(1, 60, 4000)
-    line = b"%d.000,1.000,1.000," + encode(HdrBuckets(3), np.arange(4000), counts) + b"\n"
-    with path.open("wb") as stream:
-        stream.writelines(line % second for second in range(20_000))
-    command = [sys.executable, "-m", "latencykit", "summary", str(path), "--jobs", "3"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        tasks = Path(f"/proc/{process.pid}/task")
-        until = time.monotonic() + 60
-        while len(list(tasks.iterdir())) < 3 and time.monotonic() < until:
-            time.sleep(0.005)
-        assert process.poll() is None, "it was over before"
-        process.send_signal(signal.SIGINT)
-        try:
-            printed, _ = process.communicate(timeout=30)  # far less; a hang fails
-        finally:
-            process.kill()
-    assert process.returncode == 130
-    assert not printed
