@@ -868,7 +868,6 @@ class _Scan:
 _MOMENT = re.compile(rb"^(#\[(?:Start|Base)Time: )[\d.]{1,15}[\w:. ()+,-]*\]$", re.MULTILINE)
 _ABOVE = re.compile(rb"(?:[#\"][^\n]*\n|\s*\n)*")
 _LAYOUTS = 8  # at most, whose sums fit into little memory
-_PLAIN = ReadOptions(jobs=1)
 
 
 class SmallLog(NamedTuple):
@@ -909,7 +908,8 @@ def sum_of_small(
 
     None where a look at each by itself may find something to note, or corruption.
     """
-    scan = _Scan(DocumentSource(logs[0].source, b"".join(log.lines for log in logs), 0), _PLAIN)
+    lines = b"".join(log.lines for log in logs)
+    scan = _Scan(DocumentSource(logs[0].source, lines, 0), ReadOptions())
     scan.times.base, scan.times.decided = 0.0, True
     try:
         with np.errstate(invalid="raise", over="raise"):

@@ -145,28 +145,6 @@ def commands(folder: Path, names: list[str], rounds: int) -> None:
         compare(f"Commands on {name}", costs, SERIES)
 
 
-def cores(folder: Path, name: str, rounds: int) -> None:
-    """Whole commands on one log by one, two and four threads, and the peers, which have one."""
-    path = corpus(folder, name)
-    jobs = {
-        f"{job}, {threads}": own(f"{COMMANDS[job]} --jobs {threads}", path, folder)
-        for job in ("summary", "check", "diagnose", "chart", "report")
-        for threads in (1, 2, 4)
-        if threads <= (os.cpu_count() or 1)
-    }
-    others = {"PyPI hdrhistogram, sum": python(API["PyPI hdrhistogram, sum"], path)}
-    built, _ = peers.build(folder / "peers")
-    others |= {peer: [*words, str(path)] for peer, words in built.items()}
-    costs, rows = measure(jobs, rounds) | measure(others, 1), []
-    for job, (cpu, wall, peak) in costs.items():
-        one = costs.get(f"{job.partition(',')[0]}, 1", costs[job])
-        numbers = (wall, wall / one.wall, cpu, cpu / one.cpu)
-        rows.append([job, *(f"{number:.2f}" for number in numbers), f"{peak:.0f}"])
-    title = f"Log {name}, {path.stat().st_size / 1e6:.0f} MB, by number of threads"
-    header = ["wall s", "× one thread", "CPU s", "× one thread", "peak MB"]
-    show(title, ["process, threads", *header], rows)
-
-
 def many_tags(folder: Path, names: list[str]) -> None:
     """Commands on logs of very many tags."""
     every = {
@@ -325,7 +303,6 @@ def main(*, quick: bool, only: str, folder: Path | None, rounds: int, corpora: s
         sections = {
             "logs": lambda: logs(place, every, rounds),
             "commands": lambda: commands(place, every, rounds),
-            "cores": lambda: cores(place, b, rounds),
             "tags": lambda: many_tags(place, ["t-300"] if quick else ["t", "t-100000"]),
             "start": lambda: start(place, rounds),
             "files": lambda: files(place, 300 if quick else 10_000, 1),
