@@ -250,6 +250,17 @@ def format_count(count: float) -> str:
     return f"{count:,.0f}"
 
 
+def format_estimate(count: float) -> str:
+    """Return an estimated count: of more than three digits, three are meant.
+
+    Examples
+    --------
+    >>> format_estimate(2934), format_estimate(293.4)
+    ('2,930', '293')
+    """
+    return format_count(count if count < 1000 else float(f"{count:.3g}"))
+
+
 def format_change(change: float) -> str:
     """Return a relative change as text.
 

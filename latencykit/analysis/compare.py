@@ -160,7 +160,7 @@ class Change:
         """``yes``, ``no``, ``in these runs``, or ``not judged`` without an interval."""
         if self.significant:
             return "yes"
-        if self.note or (self.low <= -1 and math.isinf(self.high)):
+        if self.note or not self.interval_text:
             return "not judged"
         if math.isnan(self.p_value):
             unknown = math.isnan(self.tolerates)

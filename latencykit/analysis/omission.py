@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from latencykit._records import record
-from latencykit._text import format_items
 from latencykit._typing import Floats
 from latencykit.analysis.correct import on_a_fine_grid
 from latencykit.analysis.diagnosis import Bound, Diagnosis, Verdict
@@ -32,7 +31,7 @@ from latencykit.core.run import require_data
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
 from latencykit.errors import DataNotAvailableError
-from latencykit.units import NANOSECONDS, format_duration
+from latencykit.units import NANOSECONDS, format_count, format_duration, format_estimate
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -310,10 +309,15 @@ def omission_text(
     found = diagnose(data)
     if found.verdict != "omits" or found.left is None:
         return ""
-    number, stall = found.left.length.size, format_duration(found.left.length.max() * 1e9)
-    stalls = f"a stall of {stall}" if number == 1 else f"{number} stalls of up to {stall}"
-    omitted = format_items(round(found.left.omitted.sum()), "request")
-    return f"{omitted} were omitted in {stalls}, so percentiles and mean are too low: see diagnose"
+    count, stall = found.left.length.size, format_duration(found.left.length.max() * 1e9)
+    stalls = f"a stall of {stall}" if count == 1 else f"{count} stalls of up to {stall}"
+    omitted = float(found.left.omitted.sum())
+    exact = isinstance(found.timed, Samples)
+    number = format_count(omitted) if exact else f"about {format_estimate(omitted)}"
+    return (
+        f"{number} requests were omitted in {stalls}, so percentiles and mean are too low: "
+        "see diagnose"
+    )
 
 
 # ------------------------------------------------------------

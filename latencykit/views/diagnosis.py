@@ -27,6 +27,7 @@ from latencykit.units import (
     NANOSECONDS,
     format_count,
     format_duration,
+    format_estimate,
     format_percentile,
     format_row,
     format_value,
@@ -68,7 +69,7 @@ class TextRules:
     nearly_sure: float = 0.999
     # decades by which an observation speaks against an explanation
     against: float = 0.3
-    # from which on numbers have no fraction, and estimates three digits
+    # from which on numbers have no fraction
     whole: int = 1000
     # percentile of which service times speak, if it is supported
     percentile: float = 99.0
@@ -242,15 +243,14 @@ def _missing_text(result: Diagnosis) -> str:
         sent = "the 1 that was sent waited for its reply"
     if left.length.size > 1:
         sent = f"{format_count(max(due - omitted, waited))} were sent"
-    exact = result.timed is not None and _is_samples(result)
-    about = "" if exact else "about "
+    about, show = ("", format_count) if _is_samples(result) else ("about ", format_estimate)
     late = result.explained is not None and (
         result.explained.probability["catches up"] > result.explained.probability["waits"]
     )
     fate = "were sent late and timed from then" if late else "are missing"
     return (
-        f"at {_speed(left.rate)}/s, {about}{_rounded(due, exact)} requests were due in that time: "
-        f"{sent}; {_rounded(omitted, exact)} {fate}"
+        f"at {_speed(left.rate)}/s, {about}{show(due)} requests were due in that time: "
+        f"{sent}; {show(omitted)} {fate}"
     )
 
 
@@ -259,20 +259,19 @@ def _due_text(result: Diagnosis) -> str:
     left = result.left
     if left is None or not left.due.sum() >= 1:
         return ""
-    exact = _is_samples(result)
+    about, show = ("", format_count) if _is_samples(result) else ("about ", format_estimate)
     there = float(left.waited.sum())
     seen = len(result.detected_stalls) > 0 or left.hidden > 0
     all_due = result.verdict == "clean" and seen
     due = float(left.due.sum()) if all_due else there + float(left.omitted.sum())
-    text = f"at {_speed(left.rate)}/s, {'' if exact else 'about '}{_rounded(due, exact)} requests"
-    text += " were due in that time"
+    text = f"at {_speed(left.rate)}/s, {about}{show(due)} requests were due in that time"
     if all_due:
         return f"{text}, and all of them are recorded"
     if not left.sends_known:
         slow = round(float((left.throughout + left.partly).sum()))
         return f"{text}; {format_items(slow, 'request')} {_were(slow)} as slow"
     recorded = max(round(there), 1)
-    return f"{text}; {_rounded(recorded, exact)} {'is' if recorded == 1 else 'are'} recorded"
+    return f"{text}; {show(recorded)} {'is' if recorded == 1 else 'are'} recorded"
 
 
 def _service_times(result: Diagnosis) -> tuple[str, ...]:
@@ -456,10 +455,6 @@ def _moment(seconds: float) -> str:
 
 def _is_samples(result: Diagnosis) -> bool:
     return hasattr(result.timed, "duration") and hasattr(result.timed, "intended")
-
-
-def _rounded(number: float, exact: bool) -> str:
-    return format_count(number if exact or number < TEXT.whole else float(f"{number:.3g}"))
 
 
 def _seconds_text(seconds: float) -> str:

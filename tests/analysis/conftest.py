@@ -22,6 +22,8 @@ ORDER = {"missed": 0, "unknown": 1, "met": 2}
 def mirrored(ask: Any, found: lk.Comparison, base: Any, new: Any, **given: Any) -> None:
     """What is worse one way is better the other, by the inverse factor."""
     laws.record(comparison_record(found))
+    for one in found.changes:  # "no" is an answer about an interval
+        assert one.interval_text or one.significance in ("yes", "not judged"), one
     other = ask(new, base, **given)
     assert other.verdict == MIRROR.get(found.verdict, found.verdict)
     for one, back in zip(found.changes, other.changes, strict=True):
