@@ -308,11 +308,11 @@ class TotalsFold:
     def add(self, block: Block) -> None:
         """Add the block's counts."""
         buckets, index, counts = block.buckets, block.index, block.counts
-        large = float(counts.sum(dtype=np.float64)) >= 2.0**62
+        large = int(counts.max(initial=0)) * counts.size >= 1 << 62
         self._sum += sum(counts.tolist()) if large else int(counts.sum())
         if self._sum >= 1 << 63:
             raise InputTooLargeError(_TOO_MUCH)
-        held, needed = self._dense.get(buckets), int(index.max(initial=-1)) + 1
+        held, needed = self._dense.get(buckets), block.width
         if held is None or needed > held.size:
             narrow = np.zeros(0, np.int64) if held is None else held
             wider = np.zeros(needed + 1024, np.int64)
