@@ -34,7 +34,8 @@ from latencykit._records import record
 from latencykit._typing import Floats
 from latencykit.analysis.slo import SLO
 from latencykit.core.histogram import Histogram
-from latencykit.core.jackknife import spread, student_quantile
+from latencykit.core.jackknife import spread
+from latencykit.core.probability import student_quantile
 from latencykit.errors import DataNotAvailableError, InvalidArgumentError, UndecidedWarning
 from latencykit.units import format_change, format_count, format_duration, parse_duration
 

@@ -22,7 +22,9 @@ from latencykit.analysis.slo import SLO, Outcome, SLORow, for_all_series, why
 from latencykit.core import Data
 from latencykit.core.evidence import Evidence
 from latencykit.core.histogram import Histogram, histogram_of
-from latencykit.core.quantiles import PercentileRow, normal_quantile, rank_interval, values_at_ranks
+from latencykit.core.percentile_rows import PercentileRow
+from latencykit.core.probability import normal_quantile
+from latencykit.core.quantiles import rank_interval, values_at_ranks
 from latencykit.core.repr_html import listing_html
 from latencykit.core.run import require_data
 from latencykit.core.samples import Samples

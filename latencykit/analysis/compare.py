@@ -25,14 +25,8 @@ from latencykit.analysis.omission import omission_text
 from latencykit.core import Data
 from latencykit.core.evidence import Evidence
 from latencykit.core.histogram import Histogram, histogram_of, statistic_of
-from latencykit.core.jackknife import student_quantile
-from latencykit.core.quantiles import (
-    Counted,
-    is_resolved,
-    normal_quantile,
-    rank_interval,
-    share_interval,
-)
+from latencykit.core.probability import normal_quantile, share_interval, student_quantile
+from latencykit.core.quantiles import Counted, is_resolved, rank_interval
 from latencykit.core.repr_html import listing_html
 from latencykit.core.run import Note, Run, require_data
 from latencykit.core.summary import Summary

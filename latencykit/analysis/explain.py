@@ -41,7 +41,7 @@ from latencykit.core.columns import Words, coded, select
 from latencykit.core.events import Events
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog
-from latencykit.core.quantiles import share_interval
+from latencykit.core.probability import share_interval
 from latencykit.core.repr_html import listing_html
 from latencykit.core.run import require_data
 from latencykit.core.samples import OUTCOMES, Samples

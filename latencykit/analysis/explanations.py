@@ -29,7 +29,7 @@ from latencykit._records import record
 from latencykit._typing import Floats
 from latencykit.analysis.stall_records import NEAR, RECORD, StallRecord, poisson_decades
 from latencykit.analysis.stalls import TINY
-from latencykit.core.quantiles import poisson_at_least
+from latencykit.core.probability import poisson_at_least
 
 EXPLANATIONS = {
     "recorded": "a stall that was recorded in full",

@@ -31,17 +31,19 @@ from latencykit.core.evidence import Evidence, tail_counts, tail_shares
 from latencykit.core.histogram import Histogram, histogram_of
 from latencykit.core.histogram_log import HistogramLog, in_succession, interval_series, scan
 from latencykit.core.jackknife import Jackknife
-from latencykit.core.quantiles import (
-    LEAST_ABOVE,
+from latencykit.core.percentile_rows import (
     PercentileRow,
     brackets_at,
+    percentile_frame,
+    rows_of,
+    stated_range,
+)
+from latencykit.core.quantiles import (
+    LEAST_ABOVE,
     highest_supported_percentile,
     is_resolved,
     median,
-    percentile_frame,
-    rows_of,
     running_sums,
-    stated_range,
 )
 from latencykit.core.repr_html import listing_html
 from latencykit.core.samples import Samples

@@ -21,8 +21,9 @@ from latencykit.core.consistency import contradiction
 from latencykit.core.distribution import Distribution
 from latencykit.core.evidence import Evidence
 from latencykit.core.histogram import Histogram
-from latencykit.core.jackknife import RULE, Jackknife, student_quantile
-from latencykit.core.quantiles import is_resolved, share_interval
+from latencykit.core.jackknife import RULE, Jackknife
+from latencykit.core.probability import share_interval, student_quantile
+from latencykit.core.quantiles import is_resolved
 from latencykit.core.run import require_data, series_named
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary

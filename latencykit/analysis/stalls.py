@@ -18,7 +18,8 @@ from latencykit._records import record
 from latencykit._typing import Flags, Floats, Ints
 from latencykit.core.blocks import Block
 from latencykit.core.histogram_log import HistogramLog, IntervalSeries, scan
-from latencykit.core.quantiles import median, poisson_at_least
+from latencykit.core.probability import poisson_at_least
+from latencykit.core.quantiles import median
 from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.units import NANOSECONDS, format_duration
 

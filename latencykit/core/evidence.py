@@ -19,18 +19,17 @@ from latencykit._arrays import Value, as_positions
 from latencykit._records import record
 from latencykit._typing import AnyArray, Floats, Ints
 from latencykit.core.buckets import Buckets, HdrBuckets
-from latencykit.core.jackknife import RULE, Jackknife, spread, student_quantile
+from latencykit.core.jackknife import RULE, Jackknife, spread
 from latencykit.core.kernel import tabulate
-from latencykit.core.quantiles import (
+from latencykit.core.percentile_rows import (
     Doubt,
     PercentileRow,
     columns_at,
     highest_pinned_down,
-    normal_quantile,
-    occupied,
     rows_of,
-    running_sums,
 )
+from latencykit.core.probability import normal_quantile, student_quantile
+from latencykit.core.quantiles import occupied, running_sums
 
 if TYPE_CHECKING:
     from latencykit.core.blocks import Block

@@ -30,18 +30,15 @@ from latencykit.core.buckets import (
     widest,
 )
 from latencykit.core.evidence import Evidence
+from latencykit.core.percentile_rows import PercentileRow, percentile_frame, stated_range, values_at
 from latencykit.core.quantiles import (
     Counted,
-    PercentileRow,
     Percentiles,
     as_numbers,
     highest_supported_percentile,
     is_resolved,
     mean_std,
-    percentile_frame,
-    stated_range,
     surely_within,
-    values_at,
 )
 from latencykit.core.run import Run, merge_runs, require_data
 from latencykit.errors import (

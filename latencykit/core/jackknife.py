@@ -19,7 +19,9 @@ from numpy.typing import ArrayLike
 from latencykit._arrays import as_positions
 from latencykit._records import record
 from latencykit._typing import Flags, Floats, Ints
-from latencykit.core.quantiles import Doubt, median, normal_quantile, share_interval
+from latencykit.core.percentile_rows import Doubt
+from latencykit.core.probability import share_interval, student_quantile
+from latencykit.core.quantiles import median
 from latencykit.units import format_percentile, format_value
 
 
@@ -47,14 +49,6 @@ RULE = JackknifeRule()
 
 _DRIFTS = (50.0, 99.0)  # percentiles that may drift
 _USUAL = (75.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999)
-
-
-def student_quantile(confidence: float, degrees: float) -> float:
-    """Return Student's two-sided quantile (Cornish and Fisher): 2.20 for 95 % and 11 degrees."""
-    z = normal_quantile((1 + confidence) / 2)
-    first, second = (z**3 + z) / 4, (5 * z**5 + 16 * z**3 + 3 * z) / 96
-    third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
-    return z + first / degrees + second / degrees**2 + third / degrees**3
 
 
 @record(eq=False)

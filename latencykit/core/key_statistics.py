@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from latencykit.core.quantiles import PercentileRow, brackets_at, is_resolved, statistic_text
+from latencykit.core.percentile_rows import PercentileRow, brackets_at, statistic_text
+from latencykit.core.quantiles import is_resolved
 from latencykit.units import (
     NANOSECONDS,
     format_count,

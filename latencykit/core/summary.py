@@ -14,13 +14,8 @@ from latencykit._arrays import Value
 from latencykit._records import record
 from latencykit._text import brief_list
 from latencykit._typing import Floats
-from latencykit.core.quantiles import (
-    PercentileRow,
-    Percentiles,
-    highest_supported_percentile,
-    is_resolved,
-    percentile_frame,
-)
+from latencykit.core.percentile_rows import PercentileRow, percentile_frame
+from latencykit.core.quantiles import Percentiles, highest_supported_percentile, is_resolved
 from latencykit.core.run import Run
 from latencykit.errors import DataNotAvailableError, IncompatibleDataError
 from latencykit.units import checked_unit, format_percentile, parse_percentile, unit_factor

@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from latencykit._records import record
 from latencykit._typing import Floats
-from latencykit.core.quantiles import Doubt, is_resolved
+from latencykit.core.percentile_rows import Doubt
+from latencykit.core.quantiles import is_resolved
 from latencykit.plot.style import UNCERTAIN, UNSUPPORTED, marked, role_of
 from latencykit.units import format_count, format_range, format_value, percentile_name
 

@@ -13,7 +13,8 @@ from latencykit._text import plain
 from latencykit._typing import Floats
 from latencykit.analysis.modes import find_modes
 from latencykit.core.distribution import Distribution
-from latencykit.core.quantiles import is_resolved, statistic_text
+from latencykit.core.percentile_rows import statistic_text
+from latencykit.core.quantiles import is_resolved
 from latencykit.plot.axes import share_text, value_axis
 from latencykit.plot.label_layout import LineLabels, head, lanes, named_tops
 from latencykit.plot.series import (

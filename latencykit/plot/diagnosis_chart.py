@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from latencykit._text import format_items, plain
-from latencykit.core.quantiles import Doubt
+from latencykit.core.percentile_rows import Doubt
 from latencykit.core.summary import Summary
 from latencykit.errors import require
 from latencykit.plot.curves import curve_of, grid_of, nines_of, place_of

@@ -17,7 +17,7 @@ from matplotlib.ticker import FixedLocator, NullLocator
 from latencykit._text import plain
 from latencykit._typing import Floats
 from latencykit.core import is_summary
-from latencykit.core.quantiles import Doubt
+from latencykit.core.percentile_rows import Doubt
 from latencykit.plot.axes import fit_values, share_text
 from latencykit.plot.curves import (
     Curve,

@@ -13,7 +13,7 @@ from latencykit.core.evidence import Evidence
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.key_statistics import not_answered
-from latencykit.core.quantiles import Doubt, statistic_text
+from latencykit.core.percentile_rows import Doubt, statistic_text
 from latencykit.core.run import TOTAL, shown_parts
 from latencykit.errors import DataNotAvailableError, IncompatibleDataError, InvalidArgumentError
 from latencykit.plot.style import role_of, shorten

@@ -19,7 +19,8 @@ from latencykit.analysis.omission import BOUND, VERDICT
 from latencykit.core.consistency import contradiction
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog
-from latencykit.core.quantiles import is_resolved, statistic_text
+from latencykit.core.percentile_rows import statistic_text
+from latencykit.core.quantiles import is_resolved
 from latencykit.core.repr_html import verdict_html
 from latencykit.core.run import code_of
 from latencykit.core.summary import Summary

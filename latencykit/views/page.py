@@ -31,7 +31,7 @@ from latencykit.core.distribution import Distribution
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.key_statistics import small_curve
-from latencykit.core.quantiles import Doubt
+from latencykit.core.percentile_rows import Doubt
 from latencykit.core.run import TOTAL
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary

@@ -17,7 +17,7 @@ from latencykit.core import Data
 from latencykit.core.distribution import Distribution
 from latencykit.core.histogram import STANDARD_PERCENTILES, Histogram
 from latencykit.core.histogram_log import HistogramLog, slot_edges, slot_numbers
-from latencykit.core.quantiles import Doubt, brackets_at
+from latencykit.core.percentile_rows import Doubt, brackets_at
 from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.core.summary import Summary
 from latencykit.plot.curves import curve_of, shown_points

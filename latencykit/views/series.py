@@ -17,7 +17,8 @@ from latencykit.core import Data
 from latencykit.core.evidence import Tails, TailsByRequest
 from latencykit.core.histogram import STANDARD_PERCENTILES, Histogram
 from latencykit.core.histogram_log import HistogramLog
-from latencykit.core.quantiles import highest_pinned_down, highest_supported_percentile, is_resolved
+from latencykit.core.percentile_rows import highest_pinned_down
+from latencykit.core.quantiles import highest_supported_percentile, is_resolved
 from latencykit.core.run import Run
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary

@@ -12,7 +12,8 @@ from latencykit._text import brief_list, cause_text, format_items, printable
 from latencykit.core.distribution import Distribution
 from latencykit.core.histogram import STANDARD_PERCENTILES, Histogram
 from latencykit.core.key_statistics import not_answered
-from latencykit.core.quantiles import is_resolved, statistic_text
+from latencykit.core.percentile_rows import statistic_text
+from latencykit.core.quantiles import is_resolved
 from latencykit.core.run import code_of
 from latencykit.core.summary import Summary
 from latencykit.units import (

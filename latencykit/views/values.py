@@ -11,7 +11,7 @@ from latencykit.units import NANOSECONDS, format_value, percentile_name
 
 if TYPE_CHECKING:
     from latencykit._typing import Percentile
-    from latencykit.core.quantiles import PercentileRow
+    from latencykit.core.percentile_rows import PercentileRow
     from latencykit.core.summary import Summary
 
 

@@ -9,12 +9,12 @@ import pytest
 import scipy
 from scipy import special
 
-from latencykit.core import quantiles
+from latencykit.core import probability
 from latencykit.core.buckets import EdgeBuckets
 from latencykit.core.histogram import Histogram
+from latencykit.core.percentile_rows import columns_at
 from latencykit.core.quantiles import (
     Counted,
-    columns_at,
     highest_supported_percentile,
     interval_ends,
     rank_interval,
@@ -114,7 +114,7 @@ def test_nothing_counted_is_an_error() -> None:
 @pytest.mark.parametrize("n", [0, 1, 2, 37, 1500, 6852, 1_000_000, 40_000_000])
 def test_binomial_quantiles(n):
     q = np.concatenate([[0.0, 1.0, 1e-9], 1 - 10.0 ** -np.linspace(0.01, 7, 40)])
-    ours = quantiles.binomial_quantiles([0.0005, 0.025, 0.5, 0.975], n, q)
+    ours = probability.binomial_quantiles([0.0005, 0.025, 0.5, 0.975], n, q)
     inside, p = np.clip(q, 1e-12, 1 - 1e-12), np.array([[0.0005], [0.025], [0.5], [0.975]])
     assert (special.bdtr(ours, n, inside) >= p * (1 - 1e-9)).all()
     assert (special.bdtr(np.maximum(ours - 1, 0), n, inside) < p * (1 + 1e-9))[ours > 0].all()
@@ -125,5 +125,7 @@ def test_poisson_at_least():
     k = 10 ** rng.uniform(0, 4, 5000)
     mean = k * 10 ** rng.uniform(-2, 0.0, k.size)
     theirs = special.gammainc(k, mean)
-    np.testing.assert_allclose(quantiles.poisson_at_least(k, mean), theirs, rtol=1e-6, atol=1e-250)
-    assert quantiles.poisson_at_least([3.0], [0.0]).tolist() == [0.0]
+    np.testing.assert_allclose(
+        probability.poisson_at_least(k, mean), theirs, rtol=1e-6, atol=1e-250
+    )
+    assert probability.poisson_at_least([3.0], [0.0]).tolist() == [0.0]

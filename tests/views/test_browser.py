@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import latencykit as lk
-from latencykit.core.quantiles import statistic_text, values_at
+from latencykit.core.percentile_rows import statistic_text, values_at
 from latencykit.io.writing import write_series as write
 from latencykit.units import format_value
 from latencykit.views.page import page_html

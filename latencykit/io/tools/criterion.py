@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from latencykit.core.quantiles import normal_quantile
+from latencykit.core.probability import normal_quantile
 from latencykit.core.run import Run
 from latencykit.core.summary import Summary
 from latencykit.errors import CorruptInputError

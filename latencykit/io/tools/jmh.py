@@ -23,7 +23,7 @@ from latencykit._text import printable
 from latencykit._typing import JSONObject
 from latencykit.core import is_summary
 from latencykit.core.histogram import Histogram
-from latencykit.core.jackknife import student_quantile
+from latencykit.core.probability import student_quantile
 from latencykit.core.run import Run
 from latencykit.core.summary import Summary
 from latencykit.io import build, json_text
