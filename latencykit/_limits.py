@@ -102,7 +102,7 @@ _TIMES = ("answer", "fetch")
 _LIKE = ("5000000 or 64MiB", "30s or 2min")
 
 
-def in_force() -> Limits:
+def current_limits() -> Limits:
     """Return the current limits."""
     return _parsed(os.environ.get(_VARIABLE, ""))
 
@@ -130,7 +130,7 @@ def limits(**changes: float | str) -> Iterator[Limits]:
     (1048576, 1000, 16777216)
     """
     before = os.environ.get(_VARIABLE)
-    values = asdict(in_force()) | changes
+    values = asdict(current_limits()) | changes
     text = ",".join(f"{name}={size}" for name, size in values.items())
     changed = _parsed(text)
     os.environ[_VARIABLE] = text
@@ -168,7 +168,7 @@ def _parsed(text: str) -> Limits:
 
 def check_series(number: int) -> None:
     """Raise where there are more series than one chart or page shows."""
-    limit = in_force().series
+    limit = current_limits().series
     if number > limit:
         raise InputTooLargeError(
             f"{number:,} series are too many for one chart or page, which shows up to {limit:,}; "

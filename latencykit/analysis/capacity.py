@@ -303,7 +303,7 @@ class _Queued(Evidence):
 
     def company(self, percentile: float) -> float:
         """Requests beyond a percentile that count as one event."""
-        counted, value = self.whole.counted.occupied(), self.whole.percentile(percentile)
+        counted, value = self.whole.counted.nonzero(), self.whole.percentile(percentile)
         excess = np.maximum(counted.middle - value, 0.0)
         beyond = max(float(counted.counts[excess > 0].sum()), 1.0)
         group = 2 * self.rate * float((excess * counted.counts).sum()) / beyond / 1e9

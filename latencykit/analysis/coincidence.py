@@ -30,7 +30,7 @@ from latencykit._typing import Flags, Floats
 from latencykit.analysis.omission import stalls_of
 from latencykit.analysis.period import period_of
 from latencykit.analysis.slow_times import Incident, SlowTimes, own_findings, probability_text
-from latencykit.analysis.stalls import hulls
+from latencykit.analysis.stalls import merge_intervals
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.repr_html import listing_html
 from latencykit.core.samples import Samples
@@ -396,12 +396,14 @@ def _results(run: SlowTimes, sources: Sequence[_Source]) -> list[_Result]:
         ties = [look for look, each in own if each <= p * 1.0001]
         look = min(ties, key=lambda one: (order[one.kind], one.within))
         begin, end = events.start + look.lag, events.end + look.lag + look.within
-        hit = _overlap(*hulls(begin - run.tolerance, end + run.tolerance), run.begin, run.end)
+        hit = _overlap(
+            *merge_intervals(begin - run.tolerance, end + run.tolerance), run.begin, run.end
+        )
         by_kind = {
             each.kind: float(each.shifted.mean()) for each, _ in own if each.within == look.within
         }
         expected, by_chance = hit.size * by_kind.get("stalls", 0.0), by_kind.get("slow", 0.0)
-        left, right = hulls(begin, end)
+        left, right = merge_intervals(begin, end)
         slow_hit = _overlap(left, right, run.slow_begin, run.slow_end)
         share = float(run.weight @ slow_hit) / max(float(run.weight.sum()), 1e-9)
         lag = math.nan
@@ -499,7 +501,7 @@ class _Targets:
         rng: np.random.Generator | None,
     ) -> _Targets:
         together = tolerance + float(np.median(end - begin))
-        left, right = hulls(begin, end + together)
+        left, right = merge_intervals(begin, end + together)
         owner = np.searchsorted(left, begin, "right") - 1
         weight = np.bincount(owner, weight, left.size).astype(np.float64)
         right = right - together
@@ -555,7 +557,7 @@ def _looks_of(
     for within in _effects(events, run).tolist():
         for kind, target in targets.items():
             reach = run.tolerance if kind == "stalls" else 0.0
-            windows = hulls(events.start - reach, events.end + within + reach)
+            windows = merge_intervals(events.start - reach, events.end + within + reach)
             looks.append(_Look(source, kind, *target.shares(limits, *windows), within=within))
     slow, brief = targets.get("slow"), float(np.median(events.end - events.start))
     if slow is not None and isinstance(run.data, HistogramLog) and 0 < brief < 2 * run.tolerance:

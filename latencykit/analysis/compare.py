@@ -989,7 +989,7 @@ def _points(
                 "such as tm99"
             )
         if name == "mean":  # reported by the source, else from its buckets
-            bottom, top = whole.bracket("mean")
+            bottom, top = whole.bounds("mean")
             value = whole.mean if is_resolved(bottom, top) or whole.censored else top
         else:
             trim = whole.trimmed(name)
@@ -1288,11 +1288,11 @@ def gap_at(counted: Counted, percentile: float) -> Gap | None:
     """
     if not 0 < percentile < 100 or not counted.count:
         return None
-    occupied = counted.occupied()
-    total, running = occupied.total, occupied.cumulative
+    nonzero = counted.nonzero()
+    total, running = nonzero.total, nonzero.cumulative
     beyond = total - running[:-1]
     with np.errstate(divide="ignore", invalid="ignore"):
-        jump = occupied.low[1:] / occupied.high[:-1]
+        jump = nonzero.low[1:] / nonzero.high[:-1]
     share, tail = beyond / total, 1 - percentile / 100
     low, high = (int(end[0]) for end in rank_interval(total, [percentile]))
     brink = (running[:-1] >= low) & (running[:-1] <= high)
@@ -1305,5 +1305,5 @@ def gap_at(counted: Counted, percentile: float) -> Gap | None:
     at = int(candidates[np.argmax(jump[candidates])])
     bounds = share_interval(int(beyond[at]), total)
     return Gap(
-        float(occupied.high[at]), float(occupied.low[at + 1]), float(share[at]), *bounds, percentile
+        float(nonzero.high[at]), float(nonzero.low[at + 1]), float(share[at]), *bounds, percentile
     )

@@ -33,7 +33,7 @@ from latencykit.core.histogram_log import HistogramLog, in_succession, interval_
 from latencykit.core.jackknife import Jackknife
 from latencykit.core.percentile_rows import (
     PercentileRow,
-    brackets_at,
+    bounds_at,
     percentile_frame,
     rows_of,
     stated_range,
@@ -395,7 +395,7 @@ class FanOut(Distribution):
 
     def _values_at(self, percentiles: Floats) -> Floats:
         if self._of_leaf:  # of one call, as its source states them
-            return brackets_at(self.leaf, self._behind(percentiles))[0]
+            return bounds_at(self.leaf, self._behind(percentiles))[0]
         values = super()._values_at(percentiles)
         # No user waits longer than the slowest call took.
         return values if self.sequential else np.minimum(values, stated_range(self.leaf)[1])
@@ -406,10 +406,10 @@ class FanOut(Distribution):
         """Return percentiles of the users with their bounds by the buckets of one call."""
         p = np.asarray(percentiles, np.float64)
         if self._of_leaf:
-            values, low, high, _ = brackets_at(self.leaf, self._behind(p))
+            values, low, high, _ = bounds_at(self.leaf, self._behind(p))
         else:
-            values, (low, high) = self.percentile(p), self.bracket(p)
-            low = low if self.fastest is None else self.fastest.bracket(p)[0]
+            values, (low, high) = self.percentile(p), self.bounds(p)
+            low = low if self.fastest is None else self.fastest.bounds(p)[0]
         low = np.minimum(low, values)
         cause = np.array(self._causes(p, values, confidence), object)
         return rows_of(
@@ -480,7 +480,7 @@ class FanOut(Distribution):
         beyond = "timeouts" if leaf.run.timeouts else "above the last bucket"
         late = values >= self.censored_at
         if self._of_leaf:
-            late = brackets_at(leaf, self._behind(p))[3]
+            late = bounds_at(leaf, self._behind(p))[3]
         return [
             beyond if censored else "few requests" if lacking else other
             for censored, lacking, other in zip(late.tolist(), few.tolist(), others, strict=True)
@@ -634,7 +634,7 @@ def fan_out(
         # many windows of every length; each lies in one that is longer, and none is faster.
         assert data.start is not None
         values = data.values[data.good][np.argsort(data.start[data.good], kind="stable")]
-        edges = brackets_at(leaf, np.asarray(shares))[0].tolist()
+        edges = bounds_at(leaf, np.asarray(shares))[0].tolist()
         results = []
         for number in numbers:
             if number == 1 or 2 * number > values.size:
@@ -738,7 +738,7 @@ def _between(
     leaf: Histogram, fastest: Distribution, slowest: Distribution, shares: Sequence[float]
 ) -> dict[float, object]:
     """Bounds of the shares of users who wait longer than percentiles of one call."""
-    _, low, high, _ = brackets_at(leaf, np.asarray(shares, np.float64))
+    _, low, high, _ = bounds_at(leaf, np.asarray(shares, np.float64))
     ends = zip(shares, low.tolist(), high.tolist(), strict=True)
     return {p: (fastest.share_above(top), slowest.share_above(bottom)) for p, bottom, top in ends}
 
@@ -917,7 +917,7 @@ def sequential(data: Data, n: int) -> FanOut:
     each = sums.slow[index] / sums.slow[index].sum()
     users = Distribution(buckets, np.arange(index.size), each, leaf.unit, leaf.run)
     worse = {p: users.share_above(float(leaf.percentile(p))) for p in _SHARES}
-    _, lows, highs, _ = brackets_at(leaf, np.asarray(_SHARES))
+    _, lows, highs, _ = bounds_at(leaf, np.asarray(_SHARES))
     surely = (float(users.probabilities[buckets.lows > edge].sum()) for edge in highs.tolist())
     bounds = zip(surely, map(users.share_above, lows.tolist()), strict=True)
     between = dict(zip(_SHARES, bounds, strict=True))

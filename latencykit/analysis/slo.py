@@ -542,7 +542,7 @@ def _maximum(source: Any, limit: float, evidence: Any) -> SLORow:
         return _outcome(replace(row, sure=least > limit), least, math.inf)
     if math.isnan(top):
         return _unknown("max", limit, _EMPTY, unit)
-    edge = min(source.bracket("max")[0], top)
+    edge = min(source.bounds("max")[0], top)
     row = SLORow("max", limit, top, edge, top, "met", (), unit, edge, top)
     row = _outcome(row, edge, top)
     if row.outcome != "met":  # whatever follows, this maximum was reached
@@ -568,13 +568,13 @@ def _mean(source: Any, statistic: str, limit: float, confidence: float, evidence
     trim = trimmed(source.counted, "TM(0%:100%)" if statistic == "mean" else statistic, unit)
     value, low, high = trim.value, trim.low, trim.high
     if statistic == "mean" and ("mean" in source.reported_stats or not source.censored):
-        low, high = source.bracket("mean")
+        low, high = source.bounds("mean")
         value = source.mean if is_resolved(low, high) else high
     step = clock_step(source.counted, value)
     ends = max(low - step, 0.0), high + step  # readings may all be rounded to one side
     below, above = evidence.mean(statistic, confidence) if math.isfinite(high) else (0.0, 0.0)
     # A mean is not below the fastest request.
-    bottom = max(ends[0] - below, min(source.bracket("min")[0], ends[0]))
+    bottom = max(ends[0] - below, min(source.bounds("min")[0], ends[0]))
     top = ends[1] + above if ends[1] + above <= RULE.widest * value else math.inf
     row = SLORow(statistic, limit, value, bottom, top, "met", (), unit, low, high)
     # The middles of buckets are as good as what the buckets resolve.

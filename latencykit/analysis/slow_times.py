@@ -16,8 +16,8 @@ from latencykit._records import record
 from latencykit._typing import Floats
 from latencykit.analysis.omission import stalls_of
 from latencykit.analysis.period import period_of
-from latencykit.analysis.stalls import LEVELS, SlowFold, Stalls, hulls
-from latencykit.core.evidence import Evidence, Tails
+from latencykit.analysis.stalls import LEVELS, SlowFold, Stalls, merge_intervals
+from latencykit.core.evidence import Evidence, TimedSupport
 from latencykit.core.histogram import STANDARD_PERCENTILES
 from latencykit.core.histogram_log import HistogramLog, expect, interval_series, scan
 from latencykit.core.samples import OUTCOMES, Samples
@@ -145,7 +145,7 @@ def incident_of(data: Samples | HistogramLog, evidence: Evidence) -> Incident | 
 
     Most runs have none, which the time bins of their evidence show.
     """
-    if data.unit not in NANOSECONDS or type(evidence) is not Tails:
+    if data.unit not in NANOSECONDS or type(evidence) is not TimedSupport:
         return None
     one_stall = any(doubt.cause == "one stall" for doubt in evidence.doubts())
     if not one_stall and evidence.table.sum() < 99 * INCIDENT.min_slow_requests:
@@ -227,7 +227,7 @@ def own_findings(run: SlowTimes, stalls: Stalls) -> list[str]:
     findings: list[str] = []
     # Stalls that follow each other closely are one event: a cluster would pass for a period.
     apart = run.span / max(4 * len(stalls), 1)
-    period = period_of(hulls(stalls.start, stalls.end + apart)[0], run.span)
+    period = period_of(merge_intervals(stalls.start, stalls.end + apart)[0], run.span)
     if period is not None and period.p <= RULES.max_false_share:
         words = period.words
         cycle = min(_ROUND, key=lambda size: abs(np.log(size / period.seconds)))

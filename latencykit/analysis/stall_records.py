@@ -27,8 +27,8 @@ from latencykit.analysis.stalls import (
     alike_decades,
     beyond_tail,
     evenly_spread,
-    hulls,
     in_groups,
+    merge_intervals,
     rare_mode_decades,
     tail_decades,
 )
@@ -310,7 +310,7 @@ def _of_trace(facts: Facts, trace: Trace, stalls: Stalls) -> StallRecord | None:
 
 def _outside(every: tuple[Floats, Floats], low: Floats, high: Floats, reach: float) -> Flags:
     """Mask of windows that touch no stall, and not the time after it by that many lengths."""
-    left, right = hulls(every[0], every[1] + reach * (every[1] - every[0]))
+    left, right = merge_intervals(every[0], every[1] + reach * (every[1] - every[0]))
     return np.asarray(np.searchsorted(left, high, "left") <= np.searchsorted(right, low, "right"))
 
 
@@ -407,7 +407,7 @@ def _of_log(facts: Facts, series: IntervalSeries, stalls: Stalls) -> StallRecord
     lack = np.where(throughout + partly >= LOG.delayed_share * due, 0.0, lack)
     start, width = series.start[order], series.length[order]
     count: Floats = series.count[order].astype(np.float64)
-    left, right = hulls(begin, end)
+    left, right = merge_intervals(begin, end)
     loud = np.searchsorted(left, start + 2 * width, "left") > np.searchsorted(
         right, start - width, "right"
     )

@@ -113,7 +113,7 @@ PAUSE = PauseRules()
 
 def pauses(begin: Floats, end: Floats, rate: float) -> tuple[Floats, Floats]:
     """Return the few long times without any request under way, given when each was."""
-    left, right = hulls(begin, end)
+    left, right = merge_intervals(begin, end)
     gap = left[1:] - right[:-1]
     if not gap.size or not rate:
         return np.zeros(0), np.zeros(0)
@@ -232,7 +232,7 @@ class Trace:
         slow = np.sort(self.took[self.took > limit])
         while slow.size:
             longer = self.took > limit
-            left, right = hulls(self.due[longer], self.end[longer])
+            left, right = merge_intervals(self.due[longer], self.end[longer])
             if (right - left).sum() <= self.span / 2:
                 break
             limit = float(slow[slow.size // 2])
@@ -253,7 +253,7 @@ class Trace:
     @cached_property
     def windows(self) -> tuple[Floats, Floats]:
         """Start and end of the times with slow requests under way, merged, seconds."""
-        return hulls(self.due[self.slow], self.end[self.slow])
+        return merge_intervals(self.due[self.slow], self.end[self.slow])
 
     @cached_property
     def rate(self) -> float:
@@ -277,7 +277,7 @@ class Trace:
 
     def quiet_rate(self, begin: Floats, end: Floats) -> float:
         """Return the sends per second outside stalls, and what may be catching up after them."""
-        left, right = hulls(begin, end + SLOW.catch_up_stalls * (end - begin))
+        left, right = merge_intervals(begin, end + SLOW.catch_up_stalls * (end - begin))
         left, right = np.minimum(left, self.span), np.minimum(right, self.span)
         quiet = self.active - float((right - left).sum())
         outside = self.due.size - int(self.sends_within(left, right).sum())
@@ -350,7 +350,7 @@ def usual_latency(percentiles: Floats) -> float:
     return float(min(middle, SLOW.max_median_ratio * low))
 
 
-def hulls(begin: Floats, end: Floats) -> tuple[Floats, Floats]:
+def merge_intervals(begin: Floats, end: Floats) -> tuple[Floats, Floats]:
     """Merge overlapping windows: starts and ends of what they cover, ascending."""
     if not begin.size:
         return np.zeros(0), np.zeros(0)
@@ -441,7 +441,7 @@ def _stalls_of_trace(trace: Trace) -> Stalls:
         before = np.concatenate(([-np.inf], end))[np.searchsorted(begin, left, "right")]
         own = left - before > TRACE.backlog_share * (right - left)  # else a gap's backlog
         begin, end = np.concatenate((begin, left[own])), np.concatenate((end, right[own]))
-    begin, end = hulls(begin, end)
+    begin, end = merge_intervals(begin, end)
     if not begin.size:
         return Stalls.none(*notes)
     due = trace.rate * (np.minimum(end, trace.span) - begin)
@@ -651,7 +651,7 @@ def _stalls_of_log(log: HistogramLog, series: IntervalSeries) -> Stalls:
     if not begin.size:
         return Stalls.none()
     # Of those that overlap the longest: the others are its backlog.
-    left, right = hulls(begin, end)
+    left, right = merge_intervals(begin, end)
     group = np.searchsorted(left, begin, "right") - 1
     last_of_group = np.searchsorted(np.sort(group), np.arange(left.size), "right") - 1
     longest = np.lexsort((end - begin, group))[last_of_group]

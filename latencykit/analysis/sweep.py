@@ -15,7 +15,7 @@ from typing import Literal
 from latencykit._records import record
 from latencykit.analysis.capacity import LoadCurve, bracket
 from latencykit.analysis.slo import Outcome
-from latencykit.core.evidence import Tails
+from latencykit.core.evidence import TimedSupport
 from latencykit.core.quantiles import is_resolved
 from latencykit.errors import InvalidArgumentError
 
@@ -251,8 +251,8 @@ def times_longer(curve: LoadCurve, name: str) -> float:
         else:
             needed = 4.0
             evidence = row.evidence
-            timed = isinstance(evidence, Tails) and evidence.jackknife.known
-            if isinstance(evidence, Tails) and timed and limit.percentile is not None:
+            timed = isinstance(evidence, TimedSupport) and evidence.jackknife.known
+            if isinstance(evidence, TimedSupport) and timed and limit.percentile is not None:
                 (events,) = evidence.events([limit.percentile])
                 needed = _ENOUGH_EVENTS / max(float(events), 0.1)
         longest = max(longest, 1.2 * needed)

@@ -69,7 +69,7 @@ def command(
     latencykit diagnose 'host*.hlog' --merge
     latencykit diagnose hey.csv --connections 4 -o diagnosis.png --fail
     """
-    from latencykit._limits import in_force
+    from latencykit._limits import current_limits
     from latencykit.io.parts import NotAsked
     from latencykit.views.diagnosis import diagnosis_record, diagnosis_text
 
@@ -82,7 +82,9 @@ def command(
     local = out is not None and given.dask is None  # a chart needs all data here anyway
     ask = None if local else functools.partial(_diagnosed, known=known, drawn=out is not None)
     every = given.notes or verbose or fail or style != "table"
-    loaded = [] if given.merge else load(given, ask, most=math.inf if every else in_force().series)
+    loaded = (
+        [] if given.merge else load(given, ask, most=math.inf if every else current_limits().series)
+    )
     with progress("diagnosing"):
         diagnoses = {
             entry.name: _diagnosed(entry.data, known) if local else entry.data

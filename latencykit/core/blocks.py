@@ -20,7 +20,7 @@ from latencykit._arrays import as_positions
 from latencykit._records import record
 from latencykit._typing import AnyArray, Floats, Ints
 from latencykit.core.buckets import Buckets, CellBuckets, Counts, HdrBuckets, add_up
-from latencykit.core.quantiles import occupied, row_mean_std, row_quantile_positions, running_sums
+from latencykit.core.quantiles import nonzero, row_mean_std, row_quantile_positions, running_sums
 from latencykit.errors import InputTooLargeError
 
 _DENSE = 32 << 20  # bytes of totals of several layouts; further layouts are kept entry by entry
@@ -275,17 +275,17 @@ def entry_sums(row: Ints, index: Ints, counts: Ints) -> tuple[Ints, Ints, Ints]:
     if cells <= _MOST_CELLS * keys.size and not large:
         dense = np.zeros(cells, np.int64)
         np.add.at(dense, keys - begin, counts)
-        at = occupied(dense)
+        at = nonzero(dense)
         keys, sums = at + begin, dense[at]
     else:
         if (keys[1:] < keys[:-1]).any():
             order = np.argsort(keys, kind="stable")
             keys, counts = keys[order], counts[order]
         if large:  # is it in one row?
-            begins = occupied(np.diff(keys // width, prepend=-1))
+            begins = nonzero(np.diff(keys // width, prepend=-1))
             if max(np.add.reduceat(counts.astype(object), as_positions(begins))) >= 1 << 63:
                 raise InputTooLargeError(_TOO_MUCH)
-        first = occupied(np.diff(keys, prepend=-1))
+        first = nonzero(np.diff(keys, prepend=-1))
         keys, sums = keys[first], np.add.reduceat(counts, as_positions(first))
     return keys // width, keys % width + low, sums
 
@@ -343,7 +343,7 @@ class TotalsFold:
 
     def sums(self) -> list[Counts]:
         """Return layout, index and counts for every layout with counts."""
-        dense = [(buckets, occupied(held), held) for buckets, held in self._dense.items()]
+        dense = [(buckets, nonzero(held), held) for buckets, held in self._dense.items()]
         return [
             *((buckets, index, held[index]) for buckets, index, held in dense if index.size),
             *self._aside(),

@@ -16,7 +16,7 @@ import numpy as np
 from latencykit._typing import AnyArray, Ints
 from latencykit.core import kernel
 from latencykit.core.buckets import HdrBuckets
-from latencykit.core.quantiles import occupied
+from latencykit.core.quantiles import nonzero
 from latencykit.errors import InvalidArgumentError, require
 from latencykit.units import NANOSECONDS
 
@@ -37,7 +37,7 @@ def count_values(values: object, digits: int, unit: str) -> tuple[HdrBuckets, In
             counter.add(chunk)
     if counter is None:
         counter = _Counter(digits, unit, real=False)
-    index = occupied(counter.total)
+    index = nonzero(counter.total)
     return counter.buckets, index, counter.total[index]
 
 
@@ -69,7 +69,7 @@ class _Counter:
             if some.size >= 64 << half:  # else the table costs more than it saves
                 table = np.zeros(64 << half, np.uint32)
                 done = kernel.count_plain(some, self._factor, half, table)
-                fine = occupied(table)
+                fine = nonzero(table)
                 power = fine >> half  # 0 for what is below 1
                 low = (1 << half) | (fine & ((1 << half) - 1))
                 low >>= np.clip(half + 1 - power, 0, half + 1)

@@ -82,16 +82,16 @@ class Distribution(Percentiles, Value):
     @cached_property
     def _cumulative(self) -> tuple[NDArray[np.int64], Floats]:
         """The occupied buckets, and the probability of a value in or below each."""
-        occupied = self.probabilities > 0
+        nonzero = self.probabilities > 0
         # A sum of probabilities may fall short of its exact value by rounding; the margin is far
         # below any sample's.
-        return self.index[occupied], np.cumsum(self.probabilities[occupied]) * (1 + 1e-12)
+        return self.index[nonzero], np.cumsum(self.probabilities[nonzero]) * (1 + 1e-12)
 
     @overload
-    def bracket(self, percentile: float) -> tuple[float, float]: ...
+    def bounds(self, percentile: float) -> tuple[float, float]: ...
     @overload
-    def bracket(self, percentile: Sequence[float] | Floats) -> tuple[Floats, Floats]: ...
-    def bracket(self, percentile: ArrayLike) -> tuple[float, float] | tuple[Floats, Floats]:
+    def bounds(self, percentile: Sequence[float] | Floats) -> tuple[Floats, Floats]: ...
+    def bounds(self, percentile: ArrayLike) -> tuple[float, float] | tuple[Floats, Floats]:
         """Return the edges of a percentile's bucket; infinite above if it is only a lower bound."""
         p = np.asarray(percentile, np.float64)
         values = np.asarray(self.percentile(p))

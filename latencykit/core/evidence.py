@@ -1,7 +1,7 @@
 """How far the numbers of a measurement can be trusted: events, support, confidence intervals.
 
 `evidence()` of samples, logs and histograms has one interface. `Evidence` works without time, by
-ranks, assuming independent requests; `Tails` uses time, and `Jackknife` what varies with it.
+ranks, assuming independent requests; `TimedSupport` uses time, and `Jackknife` what varies with it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from latencykit.core.percentile_rows import (
     rows_of,
 )
 from latencykit.core.probability import normal_quantile, student_quantile
-from latencykit.core.quantiles import occupied, running_sums
+from latencykit.core.quantiles import nonzero, running_sums
 
 if TYPE_CHECKING:
     from latencykit.core.blocks import Block
@@ -104,7 +104,7 @@ class Evidence(Value):
         if confidence not in kept:
             origin = vars(self.whole).get("_origin")
             richer = None if origin is None else origin.evidence(self.whole)
-            if isinstance(richer, Tails):
+            if isinstance(richer, TimedSupport):
                 kept[confidence] = richer.doubts(confidence)
             else:
                 limit = self.whole.sample_limit(confidence=confidence)
@@ -151,7 +151,7 @@ class Evidence(Value):
         ends = ranks_of_mean(name)
         if ends is None or not self.whole.count:
             return 0.0, 0.0
-        counted = self.whole.counted.occupied()
+        counted = self.whole.counted.nonzero()
         shares = counted.cumulative / counted.count
         first, last = (
             counted.middle[min(int(np.searchsorted(shares, end - 1e-12)), shares.size - 1)]
@@ -165,7 +165,7 @@ class Evidence(Value):
             / (ends[1] - ends[0])
         )
         if name == "mean":
-            spread = self.whole.bracket("std")[1] / math.sqrt(counted.count)
+            spread = self.whole.bounds("std")[1] / math.sqrt(counted.count)
         error = normal_quantile((1 + confidence) / 2) * spread * math.sqrt(counted.repeats)
         return error, error
 
@@ -175,7 +175,7 @@ class Evidence(Value):
 
 
 @record(eq=False)
-class Tails(Evidence):
+class TimedSupport(Evidence):
     """A measurement as time bins × groups of buckets, fine in the tail, of bounded size.
 
     Attributes
@@ -324,7 +324,7 @@ class Tails(Evidence):
 
 
 @record(eq=False)
-class TailsByRequest(Tails):
+class OrderedSupport(TimedSupport):
     """The same without times: rows of the table are neighbouring requests, in order."""
 
     @property
@@ -343,7 +343,7 @@ def _above(table: Floats, group: Ints, share: Floats) -> Floats:
     return (beyond[place.reshape(-1)] + table.T[group] * share[:, None]).T
 
 
-def tails_of_requests(moment: Ints, value: Ints, open_above: Ints, whole: Any) -> Tails:
+def tails_of_requests(moment: Ints, value: Ints, open_above: Ints, whole: Any) -> TimedSupport:
     """Return requests as slots of time × groups of latencies."""
     begin = np.concatenate((moment, open_above))
     elapsed = max(int(begin.max(initial=0)) + 1, 1)
@@ -363,7 +363,7 @@ def tails_of_requests(moment: Ints, value: Ints, open_above: Ints, whole: Any) -
     table, middle = grouped(table, steps)
     width = float(elapsed) / 1e9 / slots
     starts = np.arange(slots, dtype=np.float64) * width
-    return Tails(whole, table, middle, starts, np.full(slots, width))
+    return TimedSupport(whole, table, middle, starts, np.full(slots, width))
 
 
 # ------------------------------------------------------------
@@ -428,7 +428,7 @@ def column_of(values: Floats) -> Ints:
 def grouped(table: Floats, steps: Ints) -> tuple[Floats, Floats]:
     """Put columns together to some hundred, fine in the tail, empty ones left out."""
     sums = table[:, : steps.size].sum(axis=0)
-    held = occupied(sums)
+    held = nonzero(sums)
     held = held[np.argsort(steps[held])]
     if not held.size:
         return np.zeros((len(table), 1)), np.zeros(1)

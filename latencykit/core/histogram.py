@@ -419,7 +419,7 @@ class Histogram(Evidenced, Value):
 
     @property
     def mean(self) -> float:
-        """Mean of the buckets' middles, as in the reference, unless reported; see `bracket`."""
+        """Mean of the buckets' middles, as in the reference, unless reported; see `bounds`."""
         return self._reported_or("mean", lambda: self._mean_std[0])
 
     @property
@@ -458,7 +458,7 @@ class Histogram(Evidenced, Value):
         low, high, middle = edges
         return Counted(low, high, self.counts, middle, self.censored, self.censored_at)
 
-    def bracket(self, statistic: str) -> tuple[float, float]:
+    def bounds(self, statistic: str) -> tuple[float, float]:
         """Return the lower and upper bound of a statistic, given the source's resolution.
 
         Parameters
@@ -470,7 +470,7 @@ class Histogram(Evidenced, Value):
         --------
         >>> stats = {"min": 0, "max": 5e6}
         >>> wide = Histogram.from_percentiles([50, 99], [1e6, 4e6], 1000, reported_stats=stats)
-        >>> wide.bracket("mean"), wide.bracket("max")
+        >>> wide.bounds("mean"), wide.bounds("max")
         ((530000.0, 2510000.0), (5000000.0, 5000000.0))
         """
         if statistic in self.reported_stats:
@@ -661,7 +661,7 @@ class Histogram(Evidenced, Value):
         """Step down to named statistics: those resolved within a tenth."""
         from latencykit.core.summary import Summary
 
-        names = [name for name in ("mean", "std", "min", "max") if is_resolved(*self.bracket(name))]
+        names = [name for name in ("mean", "std", "min", "max") if is_resolved(*self.bounds(name))]
         rows = [row for row in self.percentile_rows(list(percentiles)) if row.resolved]
         return Summary(
             {name: getattr(self, name) for name in names},
@@ -844,13 +844,13 @@ def statistic_of(data: Histogram | Summary, name: str, confidence: float = 0.95)
         except (DataNotAvailableError, KeyError):
             return math.nan
     if name == "p100":
-        return data.max if not data.censored and is_resolved(*data.bracket("max")) else math.nan
+        return data.max if not data.censored and is_resolved(*data.bounds("max")) else math.nan
     if name.startswith("p"):
         # Between runs shows how well each is known: only too few requests leave it out.
         (row,) = data.evidence().supported_rows([float(name[1:])], confidence)
         few = row.percentile > data.sample_limit(confidence=confidence)
         return math.nan if few or not row.resolved or math.isinf(row.bucket_high) else row.value
     if name == "mean":
-        return data.mean if data.censored or is_resolved(*data.bracket("mean")) else math.nan
+        return data.mean if data.censored or is_resolved(*data.bounds("mean")) else math.nan
     mean = data.trimmed(name)
     return mean.value if mean.resolved or data.censored else math.nan

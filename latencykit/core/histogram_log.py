@@ -23,7 +23,7 @@ from latencykit._text import did_you_mean, option
 from latencykit._typing import Floats, Ints
 from latencykit.core.blocks import Block, Fold, Part, SeriesFold, TagPart, TotalsFold, entry_sums
 from latencykit.core.buckets import Buckets, Counts, HdrBuckets
-from latencykit.core.evidence import MOST_BINS, Tails, TailTable
+from latencykit.core.evidence import MOST_BINS, TailTable, TimedSupport
 from latencykit.core.histogram import (
     Histogram,
     HistogramBacked,
@@ -180,7 +180,7 @@ class HistogramLog(HistogramBacked, Value):
         self._tag_names = tuple(tag_names)
         self._factor = factor
         self._whole = whole
-        self._tails: Tails | None = None
+        self._tails: TimedSupport | None = None
         # Views share what passes over the payloads have kept, and know which of the rows are
         # theirs.
         self._shared, self._places = SharedCache(size, total), np.arange(size)
@@ -475,7 +475,7 @@ class HistogramLog(HistogramBacked, Value):
         }
         return pd.DataFrame(columns | named)
 
-    def evidence(self, whole: Histogram | None = None) -> Tails:
+    def evidence(self, whole: Histogram | None = None) -> TimedSupport:
         """Return events and confidence intervals that allow for requests that are slow together."""
         if self._tails is None:
             # The log as time bins × groups of buckets, in one pass.
@@ -499,7 +499,7 @@ class HistogramLog(HistogramBacked, Value):
             end = np.minimum(
                 end, np.append(start[1:], np.inf)
             )  # of hosts side by side a second is one
-            self._tails = Tails(whole, *fold.groups(), start, end - start)
+            self._tails = TimedSupport(whole, *fold.groups(), start, end - start)
         return self._tails
 
     def to_log(self, interval: str | float | None = None) -> HistogramLog:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from latencykit.core.percentile_rows import PercentileRow, brackets_at, statistic_text
+from latencykit.core.percentile_rows import PercentileRow, bounds_at, statistic_text
 from latencykit.core.quantiles import is_resolved
 from latencykit.units import (
     NANOSECONDS,
@@ -108,6 +108,6 @@ def small_curve(counted: Any) -> str:
             values, values, [False] * len(values), format_value(values[-1], counted.unit)
         )
     # Of the rows of a table only these are needed; their confidence intervals would import scipy.
-    lowest = brackets_at(counted.histogram(), np.array(CURVE_PERCENTILES, np.float64))[1].tolist()
+    lowest = bounds_at(counted.histogram(), np.array(CURVE_PERCENTILES, np.float64))[1].tolist()
     wide = (~is_resolved(lowest, values)).tolist()
     return curve_svg(values, lowest, wide, statistic_text(counted, "max"))

@@ -144,7 +144,7 @@ def values_at(histogram: Any, p: Floats) -> tuple[Floats, Ints, NDArray[np.bool_
     return values, position, (rank > below) & (histogram.censored > 0)
 
 
-def brackets_at(histogram: Any, p: Floats) -> tuple[Floats, Floats, Floats, NDArray[np.bool_]]:
+def bounds_at(histogram: Any, p: Floats) -> tuple[Floats, Floats, Floats, NDArray[np.bool_]]:
     """Return value, lower edge, upper edge and "this is only a lower bound" of each percentile.
 
     The edges are the bucket's, narrowed by the extremes and percentiles that the source reports;
@@ -192,7 +192,7 @@ def columns_at(
     `doubts` are the ranges of percentiles that are not supported; intervals are those of
     independent requests, and there are none where not `bounded`.
     """
-    values, bottoms, tops, open_above = brackets_at(histogram, p)
+    values, bottoms, tops, open_above = bounds_at(histogram, p)
     low, high = np.full(p.shape, np.nan), np.full(p.shape, np.inf)
     if histogram.run.corrected in ("us", "tool"):  # ranks of corrected counts are invented
         high = np.full(p.shape, np.nan) if bounded else high
@@ -242,13 +242,13 @@ def _reported_around(histogram: Any, p: Floats) -> tuple[Floats, Floats]:
 def highest_pinned_down(histogram: Any, limit: float) -> float:
     """Return the highest percentile up to `limit` known within a tenth, or 0."""
     if limit > 0:  # the buckets of most sources are narrow
-        _, low, high, _ = brackets_at(histogram, np.array([limit]))
+        _, low, high, _ = bounds_at(histogram, np.array([limit]))
         if is_resolved(low, high)[0]:
             return limit
     reached = 100.0 * histogram.cumulative / max(histogram.count + histogram.censored, 1)
     ends = np.concatenate(([limit], reached, histogram.reported_percentiles[0]))
     ends = distinct(ends[(ends > 0) & (ends <= limit)])[::-1]
-    _, low, high, _ = brackets_at(histogram, ends)
+    _, low, high, _ = bounds_at(histogram, ends)
     return float(next(iter(ends[is_resolved(low, high)]), 0.0))
 
 
@@ -258,7 +258,7 @@ def statistic_text(histogram: Any, name: str) -> str:
     def show(value: float) -> str:
         return format_value(value, histogram.unit)
 
-    low, high = histogram.bracket(name)
+    low, high = histogram.bounds(name)
     if name == "max" and histogram.requests > histogram.count:
         return f"≥ {show(histogram.max)}"
     return (

@@ -11,7 +11,7 @@ from dataclasses import field
 from os import PathLike
 from typing import Any, Literal, Self, TypeVar
 
-from latencykit._limits import in_force
+from latencykit._limits import current_limits
 from latencykit._records import record
 from latencykit._text import option
 from latencykit.errors import IncompatibleDataError, InvalidArgumentError
@@ -309,7 +309,7 @@ def shown_parts(total: Any, parts: Sequence[T]) -> tuple[Any, Sequence[T]]:
 
     Where these are not all, a note of the total says so.
     """
-    most = max(in_force().series - 1, 0)
+    most = max(current_limits().series - 1, 0)
     if len(parts) <= most:
         return total, parts
     text = (

@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from latencykit._arrays import Value, read_only
-from latencykit._limits import in_force
+from latencykit._limits import current_limits
 from latencykit._records import record
 from latencykit._text import printable
 from latencykit._typing import AnyArray, AnySeries, Ints
 from latencykit.core.blocks import MemoryPart, block_of_rows, narrowed
 from latencykit.core.buckets import HdrBuckets
 from latencykit.core.columns import Columns, Words, coded, word_of
-from latencykit.core.evidence import Evidence, TailsByRequest, tails_of_requests
+from latencykit.core.evidence import Evidence, OrderedSupport, tails_of_requests
 from latencykit.core.histogram import Histogram, HistogramBacked
 from latencykit.core.histogram_log import HistogramLog, slot_edges
 from latencykit.core.run import Measure, Run, merge_runs
@@ -696,7 +696,7 @@ class Samples(HistogramBacked, Value):
                 slot = np.searchsorted(tails.start, begin[~good] / 1e9, "right") - 1
                 failed = np.bincount(np.maximum(slot, 0), minlength=tails.start.size)
                 tails = replace(tails, failed=failed.astype(np.float64))
-            known = tails if timed else TailsByRequest(**vars(tails))
+            known = tails if timed else OrderedSupport(**vars(tails))
         object.__setattr__(self, "_evidence", known)
         return known
 
@@ -729,7 +729,7 @@ class Samples(HistogramBacked, Value):
         assert self.start is not None
         moment = (self.start if by_start else self.start + self.duration)[good] - origin
         span = int(moment.max(initial=0)) - (self._origin - origin)
-        most = min(max(100_000, 10 * moment.size), in_force().intervals)
+        most = min(max(100_000, 10 * moment.size), current_limits().intervals)
         fitting = next((s for s in _STEPS if span // (s * 10**9) < most), _STEPS[-1])
         width = parse_duration(fitting if interval is None else interval, "s")
         first = (self._origin - origin) // int(max(width, 1))

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from latencykit._records import record
 from latencykit._typing import Floats
-from latencykit.core.quantiles import Counted, is_resolved, occupied
+from latencykit.core.quantiles import Counted, is_resolved, nonzero
 from latencykit.errors import InvalidArgumentError
 from latencykit.units import (
     NANOSECONDS,
@@ -217,7 +217,7 @@ def trimmed(counted: Counted, spec: str | Trim, unit: str = "ns") -> Trimmed:
     their limit in `value` and `low`, and as anything above in `high`.
     """
     trim = parse_trim(spec, unit) if isinstance(spec, str) else spec
-    full = counted.occupied()
+    full = counted.nonzero()
     best = full.at_best()
     part: _ByRank | _ByValue = _ByRank(best, trim) if trim.by_rank else _ByValue(best, trim)
     low, value, high = part.lowest(), part.statistic(best.middle), part.highest()
@@ -227,7 +227,7 @@ def trimmed(counted: Counted, spec: str | Trim, unit: str = "ns") -> Trimmed:
         high = _ByRank(full.at_worst(), trim).highest() if full.censored else high
     if not is_resolved(low, high) and not math.isnan(value):
         value = low if math.isinf(high) else high
-    out = occupied(part.above)
+    out = nonzero(part.above)
     top = float(best.high[out[-1]]) if out.size else math.nan
     below, above = float(part.below.sum()), float(part.above.sum())
     some = f"up to {format_value(top, unit)}"
@@ -254,7 +254,7 @@ class _ByRank:
         weights = np.maximum(np.minimum(after, last) - np.maximum(before, first), 0.0)
         self.below = np.maximum(np.minimum(after, first) - before, 0.0)
         self.above = np.maximum(after - np.maximum(before, last), 0.0)
-        self.kept, self.count = occupied(weights), float(weights.sum())
+        self.kept, self.count = nonzero(weights), float(weights.sum())
         self.weights = weights[self.kept]
 
     def statistic(self, values: Floats) -> float:

@@ -215,7 +215,7 @@ def reported_percentiles(data: Data, stall: float) -> dict[float, float]:
     histogram = data.histogram()
     if not histogram.count:
         return {}
-    values = {100.0: histogram.max} if np.isfinite(histogram.bracket("max")[1]) else {}
+    values = {100.0: histogram.max} if np.isfinite(histogram.bounds("max")[1]) else {}
     for row in histogram.percentile_rows(_PERCENTILES[:-1]):
         width = row.bucket_high - row.bucket_low
         sharp = row.bucket_high <= 1.25 * row.bucket_low or width <= 0.05 * stall
@@ -405,7 +405,7 @@ class _Case:
         if isinstance(data, Summary):
             mean = data.stats.get("mean")
         elif (histogram := data.histogram()).count:
-            low, high = histogram.bracket("mean")  # pinned down to a twentieth
+            low, high = histogram.bounds("mean")  # pinned down to a twentieth
             mean = histogram.mean if np.isfinite(high) and high <= 1.05 * low else None
         self.excess = (mean - usual) / delay if mean is not None and delay > 2.5 * usual else None
         self.mean = "" if mean is None else f"the mean is reported as {format_duration(mean)} "
@@ -524,7 +524,7 @@ def _limit(data: Data, truth: Histogram, stall: float, due: float) -> float | No
     piled = max(near, default=0.0)
     if not reported:
         piled = histogram.count_above(0.8 * top) / (histogram.count + histogram.censored)
-    even, known = 0.2 * top / stall * due, np.isfinite(histogram.bracket("max")[1])
+    even, known = 0.2 * top / stall * due, np.isfinite(histogram.bounds("max")[1])
     if known and piled >= max(3 * even, 10 / histogram.count) and 0.05 <= top / truth.max < 0.9:
         return top
     if reported:

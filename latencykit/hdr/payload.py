@@ -18,12 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from latencykit._arrays import as_positions
-from latencykit._limits import Limits, in_force
+from latencykit._limits import Limits, current_limits
 from latencykit._records import record
 from latencykit._typing import AnyArray, Bytes, Flags, Ints
 from latencykit.core import kernel
 from latencykit.core.buckets import HdrBuckets
-from latencykit.core.quantiles import occupied
+from latencykit.core.quantiles import nonzero
 from latencykit.errors import InputTooLargeError, InvalidArgumentError, PayloadError, RowError
 
 Narrow = NDArray[Any]  # integers of 32 bits where they fit, else of 64
@@ -162,7 +162,7 @@ def open_payload(text: bytes, limits: Limits | None = None) -> Payload:
     >>> payload.buckets, payload.layout.highest, payload.body.hex()
     (HdrBuckets(3, 1), 60000000000, 'cfa60102')
     """
-    limits = limits or in_force()
+    limits = limits or current_limits()
     size = len(text)
     if size > limits.line:
         raise PayloadError(
@@ -430,7 +430,7 @@ def open_payloads(texts: Sequence[bytes], limits: Limits | None = None) -> Paylo
     >>> [payload.body.hex() for payload in open_payloads([text, text])]
     ['cfa60102', 'cfa60102']
     """
-    limits = limits or in_force()
+    limits = limits or current_limits()
     together = _together(texts, limits) if texts else Payloads.of([])
     if together is not None:
         return together
@@ -449,7 +449,7 @@ def open_payloads(texts: Sequence[bytes], limits: Limits | None = None) -> Paylo
 
 def open_between(data: bytes, begins: Ints, ends: Ints, limits: Limits | None = None) -> Payloads:
     """Open the payload fields that lie there, as `open_payloads` does."""
-    limits = limits or in_force()
+    limits = limits or current_limits()
     return open_payloads(between(data, begins, ends), limits)
 
 
@@ -605,7 +605,7 @@ def decode_rows(
     (array([0, 2, 4]), array([    0, 12702,     0, 12702]), array([5, 1, 5, 1]))
     """
     opened = Payloads.of(payloads)
-    most = (limits or in_force()).block
+    most = (limits or current_limits()).block
     try:
         return _decode(opened, most)
     except PayloadError:
@@ -740,7 +740,7 @@ def _words(rows: _Rows, word: int) -> tuple[Ints, Ints, Ints]:
     if numbers.min() < 0:
         raise PayloadError(f"a count is negative: {numbers.min()}")
     ends = rows.ends // word
-    at = occupied(numbers)
+    at = nonzero(numbers)
     indptr = np.append(0, at.searchsorted(ends)).astype(np.int64)
     counts = numbers[at]
     _check_sums(indptr, counts, int(counts.max(initial=0)))

@@ -160,7 +160,7 @@ def whole_nanoseconds(stamps: ArrayLike, unit: str) -> NDArray[np.int64]:
     return np.asarray(np.rint(array * micro).astype(np.int64) * 1000)
 
 
-def distinct(name: str, taken: Container[str]) -> str:
+def unique_name(name: str, taken: Container[str]) -> str:
     """Return `name`, numbered where it is taken: "sleep 1", "sleep 1 (2)"."""
     if name not in taken:
         return name

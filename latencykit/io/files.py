@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from latencykit._files import new_temporary, temporary_folder
-from latencykit._limits import in_force
+from latencykit._limits import current_limits
 from latencykit._text import natural_key, printable, without_secrets
 from latencykit.errors import (
     CorruptInputError,
@@ -137,7 +137,7 @@ def _patience(url: str) -> dict[str, Any]:
         return {}
     if web is None:
         return {}
-    bounds = in_force()
+    bounds = current_limits()
     longest, pause = bounds.fetch + bounds.download / _SLOWEST, min(bounds.answer, bounds.fetch)
     timeout = ClientTimeout(total=longest, sock_connect=pause, sock_read=pause)
     guards = [] if bounds.private else [_guard()]
@@ -185,7 +185,7 @@ def _download(url: str, target: Path) -> None:
     system, path = _filesystem(url)
     from fsspec.callbacks import Callback
 
-    bounds, came = in_force(), 0
+    bounds, came = current_limits(), 0
     began = time.monotonic()
 
     def count(size: int = 1) -> None:
@@ -228,7 +228,7 @@ def opening(url: str) -> Iterator[None]:
     except Exception as error:  # each storage has errors of its own
         shown = without_secrets(url)
         if any(isinstance(cause, TimeoutError) for cause in _causes(error)):
-            bounds = {"answer": in_force().answer, "fetch": in_force().fetch}
+            bounds = {"answer": current_limits().answer, "fetch": current_limits().fetch}
             name = min(bounds, key=bounds.__getitem__)
             raise InputTooLargeError(
                 f"{shown}: the server said nothing for {bounds[name]:g} s; "

@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from latencykit._arrays import as_positions
-from latencykit._limits import in_force
+from latencykit._limits import current_limits
 from latencykit._text import LONGEST_WORD, printable
 from latencykit._typing import AnyArray, Floats, Ints
 from latencykit.core import is_samples
@@ -340,7 +340,7 @@ class HlogPart:
 
     def _opened(self, span: _Span) -> Iterator[Block]:
         """Yield blocks of the first rows of a span, as many as memory allows, and take them off."""
-        limits = replace(in_force(), block=min(in_force().block, AT_ONCE))
+        limits = replace(current_limits(), block=min(current_limits().block, AT_ONCE))
         begins, ends, skipped = span.begins, span.ends, -1
         try:
             payloads = open_between(span.data, begins, ends, limits)
@@ -650,7 +650,7 @@ class _Scan:
         self.total: list[Counts] | None = None
         self.front = b""  # a line that was read after headers
         self.offset = self.number = 0  # bytes and lines that were gone through
-        self.limits = in_force()
+        self.limits = current_limits()
 
     # ------------------------------------------------------------ lines
 

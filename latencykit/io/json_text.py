@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from latencykit._limits import in_force
+from latencykit._limits import current_limits
 from latencykit._text import printable
 from latencykit._typing import JSONObject
 from latencykit.core.run import Note
@@ -40,10 +40,11 @@ def _several(text: str, at: int, source: Source) -> SeveralDocuments | None:
         while match := re.compile(r"[{[]").match(text, at):
             end = decoder.raw_decode(text, match.start())[1]
             parts.append((text[at:end], line))
-            if len(parts) > in_force().series:
+            if len(parts) > current_limits().series:
                 raise InputTooLargeError(
-                    f"{source.shown}: more than {in_force().series:,} JSON documents, one after "
-                    "the other; cut it into parts, or allow more with --limit series=N (lk.limits)"
+                    f"{source.shown}: more than {current_limits().series:,} JSON documents, one "
+                    "after the other; cut it into parts, or allow more with --limit series=N "
+                    "(lk.limits)"
                 )
             begin = len(text) - len(text[end:].lstrip())
             line += text.count("\n", at, begin)

@@ -443,11 +443,11 @@ def _runs(chosen: Format, source: Source, options: ReadOptions) -> list[dict[str
         series = chosen.read(source, options)
         if isinstance(series, dict) and all(brief(name) == name for name in series):
             return [series]
-        from latencykit.io.build import distinct
+        from latencykit.io.build import unique_name
 
         named: dict[str, Data] = {}
         for name, data in series.items() if isinstance(series, dict) else series:
-            named[distinct(brief(name), named)] = data
+            named[unique_name(brief(name), named)] = data
     except SeveralDocuments as several:
         texts = ((text.encode("utf-8", "surrogateescape"), line) for text, line in several.parts)
         parts = [DocumentSource(source, *part) for part in texts]

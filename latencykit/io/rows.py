@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from latencykit._arrays import as_positions
-from latencykit._limits import in_force
+from latencykit._limits import current_limits
 from latencykit._records import record
 from latencykit._text import printable
 from latencykit._threads import in_order, jobs
@@ -185,7 +185,7 @@ def table_chunks(
 
 def _pieces(source: Source, layout: RowLayout, tail: bytearray) -> Iterator[_Piece]:
     """Pieces that cut neither lines nor quoted fields; the rest after the last goes to `tail`."""
-    pending, at, skip, longest = b"", 1, layout.skip, in_force().line
+    pending, at, skip, longest = b"", 1, layout.skip, current_limits().line
     for first, chunk in line_chunks(source):
         pending, at = (pending + chunk, at) if pending else (chunk, first)
         if len(pending) < longest and (pending.count(b'"') % 2 or not pending.endswith(b"\n")):
@@ -478,7 +478,7 @@ def row_texts(
 
 def line_chunks(source: Source, size: int = _BYTES) -> Iterator[tuple[int, bytes]]:
     """Yield (number of the first line, bytes) in chunks of complete lines, except the last."""
-    longest, begin = in_force().line, source.head.data
+    longest, begin = current_limits().line, source.head.data
     lone = b"\r" in begin and b"\n" not in begin  # carriage returns end the lines
     with source.open() as stream:
         pending, line = b"", 1

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from latencykit._files import naming, new_temporary
-from latencykit._limits import in_force
+from latencykit._limits import current_limits
 from latencykit._records import record
 from latencykit._text import printable, without_secrets
 from latencykit.core import Data as Data
@@ -103,7 +103,7 @@ def compression(begin: bytes) -> str | None:
 
 def _codec(kind: str) -> tuple[Callable[[], Any], tuple[type[Exception], ...]]:
     """What makes a decoder, whose package is imported only now, and its errors for corruption."""
-    window, errors = in_force().window, (OSError, ValueError, zlib.error)
+    window, errors = current_limits().window, (OSError, ValueError, zlib.error)
     if kind == "gzip":
         codec: Any = zlib
         with contextlib.suppress(ImportError):
@@ -141,7 +141,7 @@ def _unpacked(kind: str, source: Source, raw: IO[bytes]) -> Iterator[bytes]:
         if re.search(r"(?i)memory (?:usage )?limit|too much memory", str(error)):
             raise InputTooLargeError(
                 f"{source.shown}: the {kind} stream looks back on more than "
-                f"{in_force().window:,} bytes; --limit window=SIZE (lk.limits) allows more"
+                f"{current_limits().window:,} bytes; --limit window=SIZE (lk.limits) allows more"
             ) from None
         seen = f"the compressed stream is corrupt ({error})"
         raise source.corrupt(None, seen, "", "decompress it by hand and see") from None
@@ -175,7 +175,7 @@ def _members(kind: str, source: Source, raw: IO[bytes], make: Callable[[], Any])
 
 def _messages(_: str, source: Source, raw: IO[bytes], make: Callable[[], Any]) -> Iterator[bytes]:
     """Yield decompressed messages: JSON as a line, others with their length before them."""
-    most = in_force().line
+    most = current_limits().line
     while begin := raw.read(4):
         size = int.from_bytes(begin, "big")
         frame = raw.read(min(size, most))
@@ -207,7 +207,7 @@ def _bare_lines(
     """Yield whole lines without what stands before each of them, and what was pasted with them."""
     if prefix:
         pasted = (*pasted, (re.compile(rf"^(?:{prefix})".encode(), re.MULTILINE), b""))
-    rest, longest, ended = b"", in_force().line, False
+    rest, longest, ended = b"", current_limits().line, False
     while not ended:
         piece = raw.read(_PIECE)
         ended, text = not piece, rest + piece
@@ -573,7 +573,7 @@ class Source:
 
         With `whole` it is kept at once.
         """
-        bounds, name = in_force(), "unpacked"
+        bounds, name = current_limits(), "unpacked"
         limit = bounds.of_packed(self.size)
         if whole and bounds.whole < limit:
             limit, name = bounds.whole, "whole"
@@ -585,7 +585,7 @@ class Source:
 
     def bytes(self) -> bytes:
         """Return all bytes of a source that has to be taken whole."""
-        limit = in_force().whole
+        limit = current_limits().whole
         pieces, size = [], 0
         with self.open() as stream:
             # to ask for all at once would take the limit's memory

@@ -122,7 +122,7 @@ def curve_of(data: Any) -> Curve:
             share, value, low = share[known], value[known], low[known]
             if not share.size:
                 share, value, low = np.zeros(1), np.full(1, bound), np.full(1, bound)
-        extras = {"censored": data.censored, "top_low": data.bracket("max")[0]}
+        extras = {"censored": data.censored, "top_low": data.bounds("max")[0]}
         if len(data.reported_percentiles[0]) <= _CHOSEN:
             extras["reported_percentiles"] = data.reported_percentiles
     kept = shown_points(share)

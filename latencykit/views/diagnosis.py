@@ -227,7 +227,7 @@ def _as_slow(result: Diagnosis) -> int:
 def _slowest(result: Diagnosis) -> str:
     """The latency of the slowest request: a range where the source does not resolve it."""
     raw = result.raw
-    if isinstance(raw, Histogram) and raw.count and not is_resolved(*raw.bracket("max")):
+    if isinstance(raw, Histogram) and raw.count and not is_resolved(*raw.bounds("max")):
         return statistic_text(raw, "max")
     return _seconds_text(result.longest)
 

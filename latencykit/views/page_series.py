@@ -17,7 +17,7 @@ from latencykit.core import Data
 from latencykit.core.distribution import Distribution
 from latencykit.core.histogram import STANDARD_PERCENTILES, Histogram
 from latencykit.core.histogram_log import HistogramLog, slot_edges, slot_numbers
-from latencykit.core.percentile_rows import Doubt, brackets_at
+from latencykit.core.percentile_rows import Doubt, bounds_at
 from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.core.summary import Summary
 from latencykit.plot.curves import curve_of, shown_points
@@ -223,7 +223,7 @@ class PageSeries:
         ranges = [[one.first, one.last] for one in doubts]
         curve_record = _curve(counted) | exact | {"limit": counted.sample_limit(), "doubts": ranges}
         if not counted.censored:  # a maximum that the tool reports is exact
-            curve_record["top_low"] = number(counted.bracket("max")[0])
+            curve_record["top_low"] = number(counted.bounds("max")[0])
         record["curve"] = curve_record
         if counted.run.corrected not in ("us", "tool"):
             # Confidence intervals along the curve, as far as the sample bounds it.
@@ -410,7 +410,7 @@ def _curve(counted: Histogram) -> dict[str, object]:
     percentile = np.unique(np.append(100.0 * cumulative / total, reported))
     percentile = percentile[percentile > 0]
     middle = (percentile + np.append(0.0, percentile[:-1])) / 2
-    value, low, _, beyond = brackets_at(counted, middle)
+    value, low, _, beyond = bounds_at(counted, middle)
     kept = shown_points(percentile)
     familiar = np.searchsorted(percentile, STANDARD_PERCENTILES)
     kept[np.minimum(familiar, percentile.size - 1)] = True

@@ -14,7 +14,7 @@ from latencykit.analysis.omission import omission_text
 from latencykit.analysis.slow_times import incident_of
 from latencykit.analysis.timeouts import suspected_timeout
 from latencykit.core import Data
-from latencykit.core.evidence import Tails, TailsByRequest
+from latencykit.core.evidence import OrderedSupport, TimedSupport
 from latencykit.core.histogram import STANDARD_PERCENTILES, Histogram
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.percentile_rows import highest_pinned_down
@@ -171,15 +171,15 @@ def _findings(data: object, evidence: Any) -> list[str]:
     histogram: Histogram = evidence.whole
     show = partial(format_value, unit=histogram.unit)
     sentences = []
-    if histogram.count and histogram.bracket("mean")[0] > 2 * (p := histogram.percentile(99.99)):
+    if histogram.count and histogram.bounds("mean")[0] > 2 * (p := histogram.percentile(99.99)):
         known = "is not reported"
-        if is_resolved(*histogram.bracket("max")):
+        if is_resolved(*histogram.bounds("max")):
             known = f"is {show(histogram.max)}"
         sentences.append(
             f"the mean ({show(histogram.mean)}) is above p99.99 ({show(p)}): most of the time went "
             f"into requests that no percentile shows; the maximum {known}"
         )
-    if isinstance(evidence, Tails) and not isinstance(evidence, TailsByRequest):
+    if isinstance(evidence, TimedSupport) and not isinstance(evidence, OrderedSupport):
         # A percentile that differs between the halves of the run.
         for moved in reversed(evidence.jackknife.drifts):
             if moved is not None and evidence.supported_rows([moved.percentile])[0].resolved:
@@ -280,7 +280,7 @@ def series_record(
         }
         if footnotes:
             incident = None
-            if isinstance(evidence, Tails) and isinstance(data, Samples | HistogramLog):
+            if isinstance(evidence, TimedSupport) and isinstance(data, Samples | HistogramLog):
                 incident = incident_of(data, evidence)
             shape = []
             if omitted := omission_text(data, counted):
@@ -305,7 +305,7 @@ def series_record(
     if counted.count:
         statistics: tuple[Statistic, ...] = ("min", "max", "mean", "std")
         # What the buckets do not pin down within a tenth.
-        ends = {key: counted.bracket(key) for key in (("max", "mean") if brief else statistics)}
+        ends = {key: counted.bounds(key) for key in (("max", "mean") if brief else statistics)}
         ranges: dict[Statistic, Span] = {
             key: {"low": number(low), "high": number(high)}
             for key, (low, high) in ends.items()

@@ -85,8 +85,8 @@ def test_timeouts_are_slower_than_anything_known():
     outcome = ["timeout"] * 20 + ["ok"] * 980
     requests = lk.Samples(start=np.arange(1000), duration=durations, outcome=outcome, unit="ms")
     found = fan_out(requests, [1, 100])
-    assert np.isfinite(found[0].bracket(90)[1])
-    assert np.isinf(found[1].bracket(50)[1])
+    assert np.isfinite(found[0].bounds(90)[1])
+    assert np.isinf(found[1].bounds(50)[1])
     assert not found[1].supported(50)
     assert found[1].to_unit("ms").percentile(50) == pytest.approx(2000.0, rel=1e-3)
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import latencykit as lk
-from latencykit.core.evidence import Tails, tail_counts, tail_shares
+from latencykit.core.evidence import TimedSupport, tail_counts, tail_shares
 from latencykit.views.series import series_record
 
 
@@ -37,7 +37,7 @@ def events(tail: np.ndarray) -> float:
     table = np.stack((1000.0 - tail, tail), axis=1)
     start = np.arange(float(tail.size))
     whole = lk.Histogram.of(np.repeat([1.0, 1e3], table.sum(axis=0).astype(int)))
-    found = Tails(whole, table, np.array([1.0, 1e3]), start, np.ones(tail.size))
+    found = TimedSupport(whole, table, np.array([1.0, 1e3]), start, np.ones(tail.size))
     return float(found.events([100 * (1 - tail.sum() / table.sum())])[0])
 
 

@@ -93,7 +93,7 @@ def test_buckets_of_any_width_hold_the_truth(world, factor):
         assert row.bucket_low <= one <= row.bucket_high
     assert {row.resolved for row in rows if row.bucket_low > 0} == {factor < RESOLVED}
     for name in ("mean", "std", "min", "max"):
-        low, high = h.bracket(name)
+        low, high = h.bounds(name)
         assert low <= getattr(values, name)() <= high
 
 
@@ -110,7 +110,7 @@ def test_means_and_shares_lie_in_their_brackets(world, reported):
         for limit in np.percentile(values, [30, 80, 98]):
             true = 100 * np.mean(values <= limit)
             assert h.percentile_of(limit) <= true + 1e-9  # never more than is sure
-        low, high = h.bracket("mean")
+        low, high = h.bounds("mean")
         assert low <= values.mean() <= high
 
 
@@ -199,7 +199,7 @@ def test_no_verdict_on_a_limit_is_wrong_by_resolution(world, reported):
 def test_what_the_tool_states_wins_over_the_buckets():
     values = sample("stall")
     h = of_tool(values, (50.0, 75.0, 90.0, 99.0), "linear", mean=True)
-    assert h.bracket("mean") == (values.mean(), values.mean())
+    assert h.bounds("mean") == (values.mean(), values.mean())
     other = of_tool(1.1 * values, (50.0, 75.0, 90.0, 99.0), "linear", mean=True)
     rows = {row.statistic: row for row in lk.compare(h, other).changes}
     assert rows["mean"].base == pytest.approx(values.mean())
@@ -283,7 +283,7 @@ def test_sums_and_differences_keep_what_every_part_states():
     one, two = sample("stall"), sample("pareto", 3000)
     parts = [of_tool(values, (50.0, 99.0), "linear", mean=True) for values in (one, two)]
     every = np.concatenate((one, two))
-    assert (parts[0] + parts[1]).bracket("mean") == pytest.approx((every.mean(), every.mean()))
+    assert (parts[0] + parts[1]).bounds("mean") == pytest.approx((every.mean(), every.mean()))
     edges = np.append(0.0, 1e5 * 4.0 ** np.arange(12))
 
     def stating_its_mean(values):

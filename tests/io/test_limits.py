@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import latencykit as lk
-from latencykit._limits import DEFAULT, in_force
+from latencykit._limits import DEFAULT, current_limits
 from latencykit.cli import main
 from latencykit.errors import InputTooLargeError, InvalidArgumentError, PayloadError
 from latencykit.hdr.payload import open_payload, open_payloads
@@ -22,10 +22,18 @@ TIGHT = {"line": 500, "intervals": 20, "others": 5}
 def test_changes_hold_inside_and_end_with_the_block(monkeypatch):
     monkeypatch.setenv("LATENCYKIT_LIMITS", "line=1KiB, slots=100_000")
     with lk.limits(slots=7, whole="2GiB"):
-        assert (in_force().line, in_force().slots, in_force().whole) == (1024, 7, 2 << 30)
-    assert (in_force().line, in_force().slots, in_force().whole) == (1024, 100_000, DEFAULT.whole)
+        assert (current_limits().line, current_limits().slots, current_limits().whole) == (
+            1024,
+            7,
+            2 << 30,
+        )
+    assert (current_limits().line, current_limits().slots, current_limits().whole) == (
+        1024,
+        100_000,
+        DEFAULT.whole,
+    )
     monkeypatch.delenv("LATENCYKIT_LIMITS")
-    assert in_force() == DEFAULT
+    assert current_limits() == DEFAULT
 
 
 @pytest.mark.parametrize(
@@ -34,7 +42,7 @@ def test_changes_hold_inside_and_end_with_the_block(monkeypatch):
 def test_what_is_not_a_limit_is_said(monkeypatch, text):
     monkeypatch.setenv("LATENCYKIT_LIMITS", text)
     with pytest.raises(InvalidArgumentError, match="limit"):
-        in_force()
+        current_limits()
 
 
 @pytest.mark.parametrize("name", TIGHT)

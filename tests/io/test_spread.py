@@ -10,7 +10,7 @@ import pytest
 
 from latencykit.core.run import Run
 from latencykit.errors import CorruptInputError
-from latencykit.io.build import distinct, histogram_of_both
+from latencykit.io.build import histogram_of_both, unique_name
 from latencykit.io.text_reports import command_of
 
 DATA = Path(__file__).parents[1] / "data" / "formats"
@@ -93,6 +93,6 @@ def test_what_failed_is_not_forgotten_where_its_line_is_corrupt(read_text, folde
 def test_equal_names_are_numbered_in_order():
     taken: dict[str, None] = {}
     for _ in range(20_000):
-        taken[distinct("a", taken)] = None
+        taken[unique_name("a", taken)] = None
     assert list(taken) == ["a", *(f"a ({number})" for number in range(2, 20_001))]
-    assert distinct("b", {"b": None, "b (3)": None}) == "b (2)"
+    assert unique_name("b", {"b": None, "b (3)": None}) == "b (2)"

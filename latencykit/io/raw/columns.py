@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from latencykit._limits import in_force
+from latencykit._limits import current_limits
 from latencykit._records import record
 from latencykit._text import printable
 from latencykit._typing import Floats
@@ -119,7 +119,7 @@ def looked_at(
     columns: Iterable[str], options: ReadOptions, notes: list[str] | None = None
 ) -> list[str]:
     """Return the columns that are looked at: those that name latencies, then the first ones."""
-    names, most = list(dict.fromkeys(columns)), in_force().columns
+    names, most = list(dict.fromkeys(columns)), current_limits().columns
     if len(names) <= most:
         return names
     if notes is not None:

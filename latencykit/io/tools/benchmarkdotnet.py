@@ -116,7 +116,9 @@ def read_table(source: Source, options: ReadOptions) -> dict[str, Data]:
             except InvalidArgumentError as error:
                 options.refuse(source, number, str(error), "times such as 7.735 us")
                 continue
-            label = build.distinct(" ".join(f"{prefix}{cells[k]}" for k, prefix in names), series)
+            label = build.unique_name(
+                " ".join(f"{prefix}{cells[k]}" for k, prefix in names), series
+            )
             if values:
                 points, stats = build.statistics_in(values)
                 series[label] = build.data_from_points(points, None, stats, run)

@@ -105,7 +105,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
             unit, origin = stated, "file"
         run = Run(tool="OpenHistogram", unit=unit, unit_from=origin, notes=tuple(notes))
         data = build.data_from_buckets(low[order], high[order], count[order], run)
-        series[build.distinct(name, series)] = data
+        series[build.unique_name(name, series)] = data
     return build.histograms_found(series, empty)
 
 

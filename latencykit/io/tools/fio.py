@@ -114,7 +114,7 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
             name = f"{job.get('jobname', 'job')} {direction}"
             if "hostname" in job:  # of one client of several
                 name = f"{job['hostname']} {name}"
-            series[build.distinct(name, series)] = data
+            series[build.unique_name(name, series)] = data
             requests += [data] if direction != "sync" else []
     exact = [
         data for data in requests if isinstance(data, Histogram) and _HINT not in data.run.notes

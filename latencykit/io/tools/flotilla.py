@@ -214,7 +214,7 @@ def read_flotilla(source: Source, options: ReadOptions) -> dict[str, Data]:
             if row.get("error", "").lower() == "true":
                 failed += 1
                 continue
-            name = build.distinct(f"consumer {row['consumer']} ({row['node']})", series)
+            name = build.unique_name(f"consumer {row['consumer']} ({row['node']})", series)
             series[name] = _data(table.columns, number, cells, run, source)
     if not failed:
         return series

@@ -16,7 +16,7 @@ from latencykit.core.run import Run
 from latencykit.errors import CorruptInputError
 from latencykit.hdr.payload import COMPRESSED, DOUBLE, DOUBLE_COMPRESSED, V0, V1, V2
 from latencykit.io import json_text
-from latencykit.io.build import distinct, histogram_of_payload, histograms_found, unit_in
+from latencykit.io.build import histogram_of_payload, histograms_found, unique_name, unit_in
 from latencykit.io.raw.cells import named
 from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 
@@ -150,7 +150,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
             options.reject(source.corrupt(line, error.seen, error.expected, hint))
             continue
         if data.count:
-            series[distinct(printable(label, 80) or f"histogram {number}", series)] = data
+            series[unique_name(printable(label, 80) or f"histogram {number}", series)] = data
         else:
             empty += 1
     return histograms_found(series, empty)

@@ -220,7 +220,7 @@ def _series(records: Sequence[JSONObject], tool: str, notes: tuple[str, ...]) ->
         if label and (run.rate or run.connections):
             label = f"rate {run.rate:g} " if run.rate else f"concurrency {run.connections} "
         for name, data in series.items():
-            everything[build.distinct(label + name, everything)] = data
+            everything[build.unique_name(label + name, everything)] = data
     if not everything and all(str(record.get("completed")) == "0" for record in records):
         return {"": build.unanswered(run)}
     return everything

@@ -214,7 +214,7 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
             build.nanoseconds_of(edge, "ms") for edge in (np.maximum(value - half, 0), value)
         )
         counts = [int(times[key]) for key in keys]
-        series[build.distinct(name, series)] = Histogram.from_buckets(
+        series[build.unique_name(name, series)] = Histogram.from_buckets(
             low, high, counts, run=run, reported_stats=build.in_nanoseconds(own, "ms")
         )
     parts = list(series.values())

@@ -109,7 +109,7 @@ def read_metrics(source: Source, options: ReadOptions) -> dict[str, Data]:
             ascending = tuple(itertools.accumulate((points[p] for p in levels), max))
             stats = {**data.reported_stats, **stats}
             data = replace(data, reported_stats=stats, reported_percentiles=(levels, ascending))
-        series[build.distinct(label, series)] = data.with_run(
+        series[build.unique_name(label, series)] = data.with_run(
             tool="perf-gauge", loop="closed", unit_from=unit_from,
             aggregate=family == "latency" and len(histograms) > 1,
             failed=failed if not mixed else 0, notes=(*mixed, *notes),

@@ -146,7 +146,7 @@ def family_series(family: str, members: Mapping[Labels, Any]) -> dict[str, Data]
         except LatencyKitError:  # unlike units, or percentiles that cannot be added
             series.clear()
     for labels, data in parts:
-        series[build.distinct(family + _label_text(labels), series)] = data
+        series[build.unique_name(family + _label_text(labels), series)] = data
     return series
 
 
