@@ -30,6 +30,7 @@ from latencykit._typing import Floats
 from latencykit.analysis.stall_records import NEAR, RECORD, StallRecord, poisson_decades
 from latencykit.analysis.stalls import TINY
 from latencykit.core.probability import poisson_at_least
+from latencykit.core.quantiles import median
 
 EXPLANATIONS = {
     "recorded": "a stall that was recorded in full",
@@ -196,7 +197,7 @@ def _predictions(
     back = np.abs(s.missing) <= rules.caught_up * np.maximum(s.due - s.sent, 1.0)
     never = np.where(back & s.timed, -rules.burst_decades, 0.0)
     later = np.where(~back & s.timed & ~s.ended, -rules.burst_decades, 0.0)  # or the run was over
-    interval = max(float(np.median(s.throughout)) / max(s.rate, TINY), TINY)  # of a connection
+    interval = max(float(median(s.throughout)) / max(s.rate, TINY), TINY)  # of a connection
     delay = s.resumed / max(2 * interval + s.usual, TINY) - 1
     promptly = -np.clip(delay / math.log(10), 0.0, rules.max_late_decades)
     generator = zero + (math.log10(rules.generator_unscheduled) if s.scheduled is False else 0.0)

@@ -18,6 +18,7 @@ from latencykit.core.histogram_log import (
     in_succession,
     interval_series,
 )
+from latencykit.core.quantiles import median
 from latencykit.core.run import Run
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
@@ -263,7 +264,7 @@ class Facts:
         if trace is None or trace.due.size < FACTS.min_sends or not self.offered:
             return 0.0
         behind = trace.due - np.arange(trace.due.size) / self.offered
-        pace = float(np.median(trace.due[some:] - trace.due[:-some])) / some
+        pace = float(median(trace.due[some:] - trace.due[:-some])) / some
         least, most = FACTS.backlog
         steady = least * behind[-1] / 2 < behind[behind.size // 2] < most * behind[-1] / 2
         slow = FACTS.max_achieved * pace * self.offered > 1

@@ -27,6 +27,7 @@ from latencykit.core.buckets import HdrBuckets
 from latencykit.core.consistency import contradiction
 from latencykit.core.histogram import STANDARD_PERCENTILES, Histogram, statistic_of
 from latencykit.core.histogram_log import HistogramLog
+from latencykit.core.quantiles import median
 from latencykit.core.run import require_data
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
@@ -134,7 +135,7 @@ def diagnose(
     decidable = facts.timed or facts.waits or facts.connections is not None
     if left is not None and explained is not None and omission >= VERDICT.suspected:
         if not facts.connections:
-            number = round(float(np.median(left.throughout)))
+            number = round(float(median(left.throughout)))
             facts = replace(facts, estimated_connections=number)
         if facts.corrected_by not in ("us", "tool", "schedule"):
             corrected = corrected_distribution(facts, left, explained)

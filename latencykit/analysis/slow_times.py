@@ -20,6 +20,7 @@ from latencykit.analysis.stalls import LEVELS, SlowFold, Stalls, merge_intervals
 from latencykit.core.evidence import Evidence, TimedSupport
 from latencykit.core.histogram import STANDARD_PERCENTILES
 from latencykit.core.histogram_log import HistogramLog, expect, interval_series, scan
+from latencykit.core.quantiles import median
 from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.errors import InvalidArgumentError
 from latencykit.units import (
@@ -100,7 +101,7 @@ class SlowTimes:
             span = data.elapsed
             gaps = np.diff(np.sort(data.start + data.duration))
             gaps = gaps[gaps > 0]
-            grain = float(np.median(gaps)) / 1e9 if gaps.size else 0.0
+            grain = float(median(gaps)) / 1e9 if gaps.size else 0.0
             tolerance = max(RULES.reach_gaps * span / max(len(data), 1), grain, 1e-3)
         else:
             epoch, span = data.run.start, data.duration
@@ -113,7 +114,7 @@ class SlowTimes:
             slow = counts > 0
             begin, weight = data.starts[slow], counts[slow].astype(np.float64)
             end = begin + data.lengths[slow]
-            tolerance = float(np.median(data.lengths)) / 2 if len(data) else 1.0
+            tolerance = float(median(data.lengths)) / 2 if len(data) else 1.0
         order = np.argsort(begin, kind="stable")
         return cls(
             data, epoch, float(span), tolerance, threshold, name, stalls.start, stalls.end,
@@ -306,12 +307,12 @@ def _first_minutes(run: SlowTimes) -> list[str]:
     edges = np.searchsorted(at, np.arange(RULES.run_blocks + 1) / RULES.run_blocks * run.span)
     if (np.diff(edges) < 5).any():
         return []
-    middle = np.log([np.median(value[a:b]) for a, b in pairwise(edges.tolist())])
+    middle = np.log([median(value[a:b]) for a, b in pairwise(edges.tolist())])
     for lead in (3, 2, 1):
         rest = middle[lead:]
         gap = float(middle[:lead].min() - rest.max())
         if gap >= max(float(np.ptp(rest)), np.log(RULES.min_slower)):
-            first, others = (np.median(part) * 1e9 for part in np.split(value, [edges[lead]]))
+            first, others = (1e9 * float(median(part)) for part in np.split(value, [edges[lead]]))
             length = format_duration(lead / RULES.run_blocks * run.span * 1e9, 2)
             text = (
                 f"the first {length} are slower than all the rest (median "
@@ -332,7 +333,7 @@ def _after_idle(run: SlowTimes, samples: Samples) -> list[str]:
     if start.size < 100:
         return []
     idle = start[1:] - np.maximum.accumulate(end)[:-1]
-    limit = RULES.min_idle_gaps * float(np.median(np.diff(start)))
+    limit = RULES.min_idle_gaps * float(median(np.diff(start)))
     # Stamps of whole seconds, say, put starts or ends together, and idle times between them.
     apart = min(np.count_nonzero(np.diff(start)), np.count_nonzero(np.diff(np.sort(end))))
     if apart < RULES.min_stamped_share * start.size - 1:

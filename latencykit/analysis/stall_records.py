@@ -34,6 +34,7 @@ from latencykit.analysis.stalls import (
 )
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import IntervalSeries
+from latencykit.core.quantiles import median
 
 if TYPE_CHECKING:
     from latencykit.analysis.facts import Facts
@@ -254,7 +255,7 @@ def _of_trace(facts: Facts, trace: Trace, stalls: Stalls) -> StallRecord | None:
         lull[k] = _lull(counts, ~free, width, sent[k], due[k], lasted)
     busy = np.minimum(every[1], trace.span) - np.minimum(every[0], trace.span)
     quiet = max(trace.active - float(busy.sum()), RECORD.min_quiet * trace.span, TINY)
-    interval = max(float(np.median(throughout)) / max(rate, TINY), TINY)
+    interval = max(float(median(throughout)) / max(rate, TINY), TINY)
     scheduled = (
         trace.full_speed
         or (step > 0 and _keeps_a_schedule(trace, every, step, step))
@@ -330,10 +331,10 @@ def _is_even(counts: Floats | Ints) -> bool | None:
     """Counts of equal times vary far less than those of random arrivals; None of too few."""
     if counts.size < RECORD.min_schedule_bins:
         return None
-    middle = float(np.median(counts))
+    middle = float(median(counts))
     away = np.abs(counts - middle)
     deviation = max(
-        MAD * float(np.median(away)),
+        MAD * float(median(away)),
         float(np.quantile(away, RECORD.near_share)) / RECORD.near_deviations,
     )
     rounding = 1.0 if middle >= RECORD.min_schedule_bins else 0.0
@@ -400,7 +401,7 @@ def _of_log(facts: Facts, series: IntervalSeries, stalls: Stalls) -> StallRecord
         part[at] for part in (length, throughout, partly, sent, rest, counts.due)
     )
     begin, end = stalls.end[at] - length, stalls.end[at]
-    order, interval = np.argsort(series.start, kind="stable"), float(np.median(series.length))
+    order, interval = np.argsort(series.start, kind="stable"), float(median(series.length))
     noise, total = np.maximum(counts.noise[at], 0.5), facts.duration or 1.0
     off = np.maximum(np.abs(rest) - LOG.rate_error * due, 0.0)
     lack = decades(off / np.maximum(counts.rest_noise[at], 0.5))
@@ -421,7 +422,7 @@ def _of_log(facts: Facts, series: IntervalSeries, stalls: Stalls) -> StallRecord
     stop = float((series.start + series.length).max())
     ended = sent <= RECORD.sent_each * throughout + 1 + 2 * noise + LOG.rate_error * due
     ended &= end >= stop - 2 * interval
-    histogram, number = facts.histogram, float(np.median(throughout))
+    histogram, number = facts.histogram, float(median(throughout))
     usual = float(histogram.percentile(50)) / 1e9
     inside = float((throughout * length).sum())
     others = max(histogram.mean / 1e9 * facts.count - inside, 0.0)

@@ -203,7 +203,7 @@ class Trace:
         for times in (self.due, self.end):
             moments = np.unique(times)
             if 1 < moments.size < times.size / PAUSE.coarse_stamps:
-                steps.append(float(np.median(np.diff(moments))))
+                steps.append(float(median(np.diff(moments))))
         return max(steps)
 
     @cached_property

@@ -21,7 +21,7 @@ from latencykit._records import record
 from latencykit._typing import Flags, Floats, Ints
 from latencykit.core.percentile_rows import Doubt
 from latencykit.core.probability import share_interval, student_quantile
-from latencykit.core.quantiles import median
+from latencykit.core.quantiles import distinct, median
 from latencykit.units import format_percentile, format_value
 
 
@@ -141,7 +141,7 @@ class Jackknife:
         steps = np.arange(math.ceil(octaves * RULE.steps_per_octave) + 1)
         usual = 1 - np.array(_USUAL) / 100
         shares = np.concatenate((0.5 * 2.0 ** (-steps / RULE.steps_per_octave), usual))
-        shares = np.unique(shares[shares >= 0.5 * 2.0**-octaves])[::-1]
+        shares = distinct(shares[shares >= 0.5 * 2.0**-octaves])[::-1]
         blocks = self.blocks(number)
         whole = blocks.sum(axis=0)
         left_out = self._quantiles(whole - blocks, shares)
@@ -184,7 +184,7 @@ class Jackknife:
         """Where without one block, or slow ones that touch it, the value is another, and known."""
         culprit = int(np.abs(left_out - left_out.mean()).argmax())
         own = self._quantiles(blocks, np.array([worst]))[:, 0]
-        usual = own <= (own.max() + float(np.median(own))) / 2
+        usual = own <= (own.max() + float(median(own))) / 2
         usual[culprit] = False
         first = int(np.flatnonzero(np.append(True, usual[:culprit]))[-1])
         last = culprit + int(np.flatnonzero(np.append(usual[culprit:], True))[0])
@@ -440,4 +440,4 @@ def _memory(share: Floats, begins: Ints) -> float:
     parts = parts - np.outer(parts @ line, line) / (line @ line)
     lag, square = max(size // 8, 1), (parts**2).sum(axis=1)
     products = (parts[:, lag:] * parts[:, :-lag]).sum(axis=1) * size / (size - lag)
-    return float(np.median(np.where(square > 0, products / np.where(square > 0, square, 1), 0)))
+    return float(median(np.where(square > 0, products / np.where(square > 0, square, 1), 0)))

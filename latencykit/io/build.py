@@ -18,7 +18,7 @@ from latencykit.core.buckets import EdgeBuckets
 from latencykit.core.columns import Cells, Columns, Words, joined
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog
-from latencykit.core.quantiles import surely_within
+from latencykit.core.quantiles import distinct, surely_within
 from latencykit.core.run import Run
 from latencykit.core.samples import OUTCOMES, Samples, as_nanoseconds
 from latencykit.core.summary import Summary
@@ -283,7 +283,7 @@ def samples_of(
     kept, left_out = without_negative(columns, options)
     further, code = kept.pop("columns", {}), kept.pop("code", None)
     samples = Samples(run=run.with_notes(*left_out), unit=unit, **kept).with_columns(further)
-    used = [] if code is None else np.unique(code).tolist()
+    used = [] if code is None else distinct(code).tolist()
     if len(used) < 2:
         return {names[used[0]] if used else "": samples}
     order = np.argsort(code, kind="stable")
@@ -362,7 +362,7 @@ def histogram_of_both(
     )
     rank = np.append(reached[inside], total)
     ends = np.cumsum(number)
-    cuts = np.unique(np.concatenate(([0], ends, rank)))
+    cuts = distinct(np.concatenate(([0], ends, rank)))
     cuts = cuts[cuts <= total]
     bucket = np.searchsorted(ends, cuts[1:], "left")
     floor = np.concatenate(([stats.get("min", 0.0)], edge[:-1]))[bucket]

@@ -20,7 +20,7 @@ from latencykit.core.consistency import contradiction
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.percentile_rows import statistic_text
-from latencykit.core.quantiles import is_resolved
+from latencykit.core.quantiles import is_resolved, median
 from latencykit.core.repr_html import verdict_html
 from latencykit.core.run import code_of
 from latencykit.core.summary import Summary
@@ -238,7 +238,7 @@ def _missing_text(result: Diagnosis) -> str:
     assert left is not None
     omitted = float(left.omitted.sum())
     due = omitted + float(left.waited.sum())
-    waited = round(float(np.median(left.throughout)))
+    waited = round(float(median(left.throughout)))
     sent = f"the {format_count(waited)} that were sent waited for their replies"
     if waited <= 1:
         sent = "the 1 that was sent waited for its reply"

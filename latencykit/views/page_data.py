@@ -29,6 +29,7 @@ from latencykit.core.histogram_log import (
     slot_edges,
     slot_numbers,
 )
+from latencykit.core.quantiles import median
 from latencykit.core.samples import Samples, in_steps, stamp_step
 
 MOST, DIGITS, FINE = 300, 2, 600_000
@@ -121,7 +122,7 @@ class PageBins:
 
     def wider(self) -> PageBins:
         """Return slots of at least twice the width, each of them made of entire slots."""
-        usual = self.width or float(np.median(self.end - self.start))
+        usual = self.width or float(median(self.end - self.start))
         width = nice_width(2 * usual, of=self.width)
         group = slot_numbers(self.start, width)
         first = np.flatnonzero(np.diff(group, prepend=group[:1] - 1))
@@ -164,7 +165,7 @@ def started(samples: Samples, most: int = MOST) -> HistogramLog:
 def page_bins(log: HistogramLog, most: int = MOST, fine: int = FINE) -> tuple[PageBins, Histogram]:
     """Return a log's slots, and the exact sum of all intervals, from one pass over its payloads."""
     view = log[np.argsort(log.starts, kind="stable")]
-    typical = float(np.median(view.lengths))
+    typical = float(median(view.lengths))
     overlap = (view.starts + view.lengths)[:-1] - view.starts[1:] > 0.5 * typical
     overlaps = len(view) > 1 and bool(np.mean(overlap) > 0.02)
     width = None  # each interval is a slot: they are few, and none overlaps another

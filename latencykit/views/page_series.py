@@ -18,6 +18,7 @@ from latencykit.core.distribution import Distribution
 from latencykit.core.histogram import STANDARD_PERCENTILES, Histogram
 from latencykit.core.histogram_log import HistogramLog, slot_edges, slot_numbers
 from latencykit.core.percentile_rows import Doubt, bounds_at
+from latencykit.core.quantiles import distinct, median
 from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.core.summary import Summary
 from latencykit.plot.curves import curve_of, shown_points
@@ -333,9 +334,7 @@ def finer(series: Mapping[str, object], start: float, end: float) -> dict[str, A
 def bin_width(series: Sequence[PageSeries]) -> float:
     """Return the usual length in seconds of the longest time bins; 0 without any."""
     slots = [part.slots for part in series if part.slots is not None and part.slots.start.size]
-    return max(
-        (part.width or float(np.median(part.end - part.start)) for part in slots), default=0.0
-    )
+    return max((part.width or float(median(part.end - part.start)) for part in slots), default=0.0)
 
 
 def finest(series: Sequence[PageSeries]) -> float:
@@ -343,7 +342,7 @@ def finest(series: Sequence[PageSeries]) -> float:
     lengths = [0.0]
     for part in series:
         if isinstance(part.data, HistogramLog) and len(part.data):
-            lengths.append(float(np.median(part.data.lengths)))
+            lengths.append(float(median(part.data.lengths)))
         elif part.samples is not None and not part.shadow:
             # A hundred requests or so, as `started` counts them.
             lengths.append(100 * float(np.ptp(part.samples.offsets)) / len(part.samples))
@@ -373,7 +372,7 @@ def edges_of(series: Sequence[PageSeries]) -> list[float]:
             continue
         # Where an interval of any log starts, and the end of the last.
         lengths = np.concatenate([slots.end - slots.start for slots in group])
-        usual = float(np.median(lengths)) or 1.0
+        usual = float(median(lengths)) or 1.0
         end = round(max(float(slots.end.max()) for slots in group), 9)
         if end <= starts[-1]:
             end = round(float(starts[-1]) + usual, 9)
@@ -386,7 +385,7 @@ def edges_of(series: Sequence[PageSeries]) -> list[float]:
             decimals = np.where(valid, short, decimals)
         own.append(np.append(decimals, end))
     edges = np.zeros(0)
-    for finer_ones in sorted(own, key=lambda one: float(np.median(np.diff(one)))):
+    for finer_ones in sorted(own, key=lambda one: float(median(np.diff(one)))):
         outside = finer_ones
         if edges.size:
             outside = finer_ones[(finer_ones < edges[0]) | (finer_ones > edges[-1])]
@@ -407,7 +406,7 @@ def _curve(counted: Histogram) -> dict[str, object]:
             (cumulative[~above], [below + counted.censored], cumulative[above] + counted.censored)
         )
     reported = [p for p in counted.reported_percentiles[0] if 0 < p <= 100]
-    percentile = np.unique(np.append(100.0 * cumulative / total, reported))
+    percentile = distinct(np.append(100.0 * cumulative / total, reported))
     percentile = percentile[percentile > 0]
     middle = (percentile + np.append(0.0, percentile[:-1])) / 2
     value, low, _, beyond = bounds_at(counted, middle)
