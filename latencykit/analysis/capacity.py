@@ -301,7 +301,7 @@ class _Queued(Evidence):
     waiting: float
     rate: float
 
-    def company(self, percentile: float) -> float:
+    def queue_length(self, percentile: float) -> float:
         """Requests beyond a percentile that count as one event."""
         counted, value = self.whole.counted.nonzero(), self.whole.percentile(percentile)
         excess = np.maximum(counted.middle - value, 0.0)
@@ -313,13 +313,13 @@ class _Queued(Evidence):
         self, percentiles: Sequence[float], confidence: float = 0.95
     ) -> tuple[list[PercentileRow], tuple[str, ...]]:
         rows, _ = super().rows(percentiles, confidence)
-        company = np.array([self.company(row.percentile) for row in rows])
-        groups = ((self.whole.count + self.whole.censored) / company).astype(np.int64)
+        queue_length = np.array([self.queue_length(row.percentile) for row in rows])
+        groups = ((self.whole.count + self.whole.censored) / queue_length).astype(np.int64)
         ranks = [
             np.concatenate(rank_interval(number, [row.percentile], confidence))
             for number, row in zip(groups.tolist(), rows, strict=True)
         ]
-        low, high = (np.reshape(ranks, (-1, 2)) * company[:, None]).T
+        low, high = (np.reshape(ranks, (-1, 2)) * queue_length[:, None]).T
         levels = np.floor(low).astype(np.int64), np.ceil(high).astype(np.int64)
         ends = zip(*values_at_ranks(self.whole.counted, *levels), strict=True)
         wider = [  # NaN where so few events bound nothing from below
@@ -335,7 +335,7 @@ class _Queued(Evidence):
 
     def mean(self, name: str = "mean", confidence: float = 0.95) -> tuple[float, float]:
         below, above = super().mean(name, confidence)
-        wider = math.sqrt(self.company(0.0))
+        wider = math.sqrt(self.queue_length(0.0))
         return below * wider, above * wider
 
 
@@ -486,8 +486,8 @@ def load_row(name: str, data: Any, confidence: float = 0.95) -> LoadRow:
     if known and counted.run.unfinished and counted.run.duration:
         # Those under way when the run ended did not fail: on average L = λW (Little's law).
         mean = (counted.histogram() if hasattr(counted, "histogram") else counted).mean
-        under_way = (counted.run.achieved or _named(name) or 0.0) * mean / 1e9
-        if counted.run.unfinished <= under_way + 3 * math.sqrt(under_way) + 1:
+        in_flight = (counted.run.achieved or _named(name) or 0.0) * mean / 1e9
+        if counted.run.unfinished <= in_flight + 3 * math.sqrt(in_flight) + 1:
             counted = counted.with_run(unfinished=0)
     timed, evidence = counted, None
     if not isinstance(data, Summary):
@@ -507,7 +507,7 @@ def load_row(name: str, data: Any, confidence: float = 0.95) -> LoadRow:
     low, high = math.nan, math.nan
     if run.loop != "closed" and not math.isnan(offered + achieved):
         # Of many loads none must be called saturated by chance.
-        z, error, under_way = normal_quantile(1 - (1 - confidence) / 20), 0.0, 0.0
+        z, error, in_flight = normal_quantile(1 - (1 - confidence) / 20), 0.0, 0.0
         if isinstance(timed, Samples) and known and (growth := _backlog_growth(timed)) is not None:
             achieved -= growth[0]
             error = z * math.hypot(growth[1], math.sqrt(max(achieved, 0.0) / timed.elapsed))
@@ -521,8 +521,8 @@ def load_row(name: str, data: Any, confidence: float = 0.95) -> LoadRow:
             error = z * max(achieved / math.sqrt(counted.count), achieved * spread)
             if run.duration and counted.unit == "ns":
                 # Requests under way at the end are not counted: by Little's law, L = λW.
-                under_way = offered * counted.mean / 1e9 / run.duration
-        low, high = max(0.0, achieved - error), achieved + error + under_way
+                in_flight = offered * counted.mean / 1e9 / run.duration
+        low, high = max(0.0, achieved - error), achieved + error + in_flight
     # A surer sign than any knee, of open loops: a closed one offers no more than it achieves.
     lost = not math.isnan(high) and bool(high < 0.99 * offered)
     return LoadRow(name, rate, offered, achieved, lost, counted, evidence, low, high)

@@ -189,7 +189,7 @@ def _predictions(
         none_sent = np.where(several, np.maximum(none_sent, others), none_sent)
     by_chance = rules.part_of_waiting if s.timed else rules.part_of_waiting_untimed
     chance_part = (rules.part_of_due if s.timed else 0.0) * s.due + by_chance * s.throughout + 0.5
-    few_partly = at_most(s.partly, chance_part)
+    few_partly = at_most(s.partial, chance_part)
     # Those that waited were in flight, or due in that part of the stall.
     early = RECORD.throughout if s.timed else 1 - NEAR.near_share
     early_ones = np.minimum(s.in_flight + early * s.due, rules.max_waiting * s.due)
@@ -198,7 +198,7 @@ def _predictions(
     never = np.where(back & s.timed, -rules.burst_decades, 0.0)
     later = np.where(~back & s.timed & ~s.ended, -rules.burst_decades, 0.0)  # or the run was over
     interval = max(float(median(s.throughout)) / max(s.rate, TINY), TINY)  # of a connection
-    delay = s.resumed / max(2 * interval + s.usual, TINY) - 1
+    delay = s.resumed / max(2 * interval + s.baseline, TINY) - 1
     promptly = -np.clip(delay / math.log(10), 0.0, rules.max_late_decades)
     generator = zero + (math.log10(rules.generator_unscheduled) if s.scheduled is False else 0.0)
     users = zero + (math.log10(rules.users_scheduled) if s.scheduled else 0.0)
@@ -213,14 +213,14 @@ def _predictions(
     last_slow = ended + np.log10(np.clip(slow_anyway, least, 1.0))
     low, high = rules.recorded_part
     sent_later = np.maximum(s.due - RECORD.throughout * s.rate * s.length, 0.0)
-    partly = np.clip(s.partly, low * sent_later, high * sent_later)
-    all_partly = -poisson_decades(np.clip(partly, s.partly, s.partly + s.hidden), partly)
-    uneven = np.where(s.even, 0.0, -rules.even_decades)
-    evenly = np.where(s.even, -rules.even_decades, 0.0)
+    partial = np.clip(s.partial, low * sent_later, high * sent_later)
+    all_partly = -poisson_decades(np.clip(partial, s.partial, s.partial + s.hidden), partial)
+    uneven = np.where(s.is_uniform, 0.0, -rules.even_decades)
+    evenly = np.where(s.is_uniform, -rules.even_decades, 0.0)
     soon = np.log10((np.maximum(s.sent, s.throughout) + 1) / np.maximum(s.due, 1))
 
     isolated_part = at_most(
-        s.partly + s.throughout, rules.isolated_part * s.due + rules.isolated_more
+        s.partial + s.throughout, rules.isolated_part * s.due + rules.isolated_more
     )
     went_on = -np.minimum(s.lull, RECORD.max_decades)
     if not s.timed:

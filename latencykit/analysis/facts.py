@@ -132,7 +132,7 @@ class Facts:
         if not self.duration or not self.count:
             return None
         # A loop that waited sent nothing in the longest stall, unless it caught up.
-        waited = self.waits and self.run.tool not in _CATCHES_UP
+        waited = self.is_closed_loop and self.run.tool not in _CATCHES_UP
         lost = min(self.longest, FACTS.max_stalled_share * self.duration) if waited else 0.0
         return self.count / (self.duration - lost)
 
@@ -187,7 +187,7 @@ class Facts:
         return run.corrected if run.corrected in ("us", "tool", "schedule") else None
 
     @property
-    def waits(self) -> bool:
+    def is_closed_loop(self) -> bool:
         """The tool is known to wait for replies before it sends, and to time from the send.
 
         That includes tools that drop what is due while all their users wait.
@@ -204,7 +204,7 @@ class Facts:
         return self.run.loop in ("closed", "paced") and not from_schedule
 
     @property
-    def may_wait(self) -> bool:
+    def may_be_closed_loop(self) -> bool:
         """Unless the source is known to time from a schedule."""
         return self.corrected_by is None and self.run.loop != "open"
 
@@ -212,7 +212,7 @@ class Facts:
     def source(self) -> str:
         """The kind of source, whose priors apply."""
         run = self.run
-        if self.waits:
+        if self.is_closed_loop:
             return "waiting generator"
         if run.loop == "open" and self.corrected_by == "schedule":
             return "scheduled generator"
@@ -261,10 +261,10 @@ class Facts:
     def sent_late(self) -> float:
         """Seconds by which sends fell behind the offered rate, steadily; after stalls it is 0."""
         trace, some = self.trace, FACTS.sends
-        if trace is None or trace.due.size < FACTS.min_sends or not self.offered:
+        if trace is None or trace.start.size < FACTS.min_sends or not self.offered:
             return 0.0
-        behind = trace.due - np.arange(trace.due.size) / self.offered
-        pace = float(median(trace.due[some:] - trace.due[:-some])) / some
+        behind = trace.start - np.arange(trace.start.size) / self.offered
+        pace = float(median(trace.start[some:] - trace.start[:-some])) / some
         least, most = FACTS.backlog
         steady = least * behind[-1] / 2 < behind[behind.size // 2] < most * behind[-1] / 2
         slow = FACTS.max_achieved * pace * self.offered > 1

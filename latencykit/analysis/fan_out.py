@@ -709,7 +709,7 @@ def _independent(strategy: _Strategy, n: int) -> FanOut:
             **facts,
         )
     pair = hedged(high, above, delay)
-    quick = hedged(_ascending(low), above, _least_delay(leaf, delay))
+    quick = hedged(_ascending(low), above, _min_delay(leaf, delay))
     below = np.append(0.0, pair.values[:-1])
     users = _model(leaf, below, pair.values, slowest(pair.survival, n, k))
     fastest = _model(leaf, quick.values, quick.values, slowest(quick.survival, n, k))
@@ -728,7 +728,7 @@ def _ascending(low: Floats) -> Floats:
     return np.asarray(np.minimum.accumulate(low[::-1])[::-1])
 
 
-def _least_delay(leaf: Histogram, hedge: float) -> float:
+def _min_delay(leaf: Histogram, hedge: float) -> float:
     """The least that the delay of a hedge can be, which is a percentile of one call."""
     edges = leaf.counted.low[leaf.counted.high >= hedge]
     return float(min(edges[0], hedge)) if edges.size else hedge
@@ -824,7 +824,7 @@ class _MixtureFold:
             # The survival at the upper ends of the buckets and at the lower.
             for sums, ends, delay in (
                 (self._hedged, self.high, self.hedge),
-                (self._quick, self.low, _least_delay(self.leaf, self.hedge)),
+                (self._quick, self.low, _min_delay(self.leaf, self.hedge)),
             ):
                 for n in self.numbers:
                     values, above = hedged_by_interval(

@@ -132,7 +132,7 @@ def diagnose(
     complete = 0.0 if explained is None else sum(explained.probability[name] for name in COMPLETE)
     corrected, stated = None, facts
     # Without time, connections or a loop that waits, nothing tells slow requests from a stall.
-    decidable = facts.timed or facts.waits or facts.connections is not None
+    decidable = facts.timed or facts.is_closed_loop or facts.connections is not None
     if left is not None and explained is not None and omission >= VERDICT.suspected:
         if not facts.connections:
             number = round(float(median(left.throughout)))
@@ -152,10 +152,10 @@ def diagnose(
         material = bool(moved.any() or corrected.mean > ratio * raw.mean)
     # What the stalls delayed is there: enough of it, evenly spread, before the run ends.
     recorded = False
-    if explained is not None and left is not None and not facts.waits:
+    if explained is not None and left is not None and not facts.is_closed_loop:
         k = explained.decisive
         delayed = float(left.due.sum() if facts.trace is not None else left.due[k])
-        recorded = bool(left.even[k] or left.ended[k]) and delayed >= VERDICT.min_due
+        recorded = bool(left.is_uniform[k] or left.ended[k]) and delayed >= VERDICT.min_due
         recorded = recorded and explained.probability["recorded"] >= VERDICT.likely
     verdict: Verdict
     sure: bool | None = None
@@ -178,7 +178,7 @@ def diagnose(
         and not refused
     ):
         verdict, sure = "omits", omission >= VERDICT.sure
-    elif spoiled and (facts.waits or filled) and spoiled <= _LOST | {"over-corrected"}:
+    elif spoiled and (facts.is_closed_loop or filled) and spoiled <= _LOST | {"over-corrected"}:
         verdict, sure = "service times", True
     elif spoiled:
         verdict = "unknown"
@@ -190,7 +190,7 @@ def diagnose(
         verdict, sure = "clean", complete >= VERDICT.sure
     elif bound and not (bound.material or stalls.pause or facts.count < BOUND.min_requests):
         verdict, sure = "no stall", True
-    elif facts.waits or filled or (facts.may_wait and facts.at_full_speed):
+    elif facts.is_closed_loop or filled or (facts.may_be_closed_loop and facts.at_full_speed):
         verdict, sure = "service times", True
     else:
         verdict = "unknown"
@@ -347,7 +347,7 @@ def _findings(facts: Facts, left: StallRecord | None, stalls: Stalls) -> tuple[s
     omitted = 0.0 if left is None else float(left.omitted.sum())
     failures = run.failed + run.timeouts
     if facts.trace is not None:
-        lost_at = facts.trace.due[~facts.trace.good]
+        lost_at = facts.trace.start[~facts.trace.good]
         within = np.searchsorted(lost_at, stalls.end) - np.searchsorted(lost_at, stalls.start)
         failures = int(within.sum())
     # More requests than were due, or more slow ones than one stall can hit.
@@ -366,7 +366,7 @@ def _findings(facts: Facts, left: StallRecord | None, stalls: Stalls) -> tuple[s
     if piled is not None and given_up:
         least = piled[0] * (1 - VERDICT.timeout_share)
         if facts.trace is not None:
-            ends = facts.trace.end[facts.trace.took * 1e9 >= least]
+            ends = facts.trace.end[facts.trace.latency * 1e9 >= least]
             given_up = float(np.ptp(ends)) * 1e9 > VERDICT.timeout_share * piled[0]
         elif facts.series is not None:
             factor = NANOSECONDS.get(facts.series.unit, 1.0)
@@ -448,7 +448,7 @@ def omission_bound(facts: Facts, stalls: Stalls) -> Bound | None:
     pace = float(np.minimum(value, usual) @ weight) / total
     if facts.given_interval or facts.run.expected_interval or (facts.offered and facts.connections):
         pace = max(pace, facts.interval or 0.0)
-    if not facts.waits and not facts.at_full_speed and facts.rate:
+    if not facts.is_closed_loop and not facts.at_full_speed and facts.rate:
         pace = max(pace, 1e9 / facts.rate)
     if not pace > 0:
         return None
@@ -461,12 +461,12 @@ def omission_bound(facts: Facts, stalls: Stalls) -> Bound | None:
         rank = 100 * (1 - max(waited - 1, 0) / max(facts.count, 1))
         stall = min(stall, float(raw.percentile(max(rank, 0.0))) / 1e9)
     if trace is not None and trace.span > 0 and not trace.stamp:
-        slowest = float(trace.took.max(initial=0.0))
-        ends = np.sort(trace.end[trace.took > BOUND.together_share * slowest])
+        slowest = float(trace.latency.max(initial=0.0))
+        ends = np.sort(trace.end[trace.latency > BOUND.together_share * slowest])
         # Two of the slowest requests that end together, beyond chance, have one cause.
-        together = ends.size >= 2 and slowest >= BOUND.together_medians * trace.usual
+        together = ends.size >= 2 and slowest >= BOUND.together_medians * trace.baseline
         if together:
-            closest = float(np.diff(ends).min()) + trace.grain
+            closest = float(np.diff(ends).min()) + trace.clock_resolution
             chance = ends.size * (ends.size - 1) * closest / trace.span
             together = chance < BOUND.max_probability
         if not together:
@@ -486,13 +486,13 @@ def omission_bound(facts: Facts, stalls: Stalls) -> Bound | None:
 
     # The most of the requests due while those of each length or longer ran that were not sent.
     missing = np.ones(value.size)
-    if trace is not None and trace.span > 0 and not (facts.waits or facts.at_full_speed):
-        order = np.argsort(-trace.took)
-        due = np.cumsum(trace.rate * trace.took[order])
-        sent = np.cumsum(trace.sends_within(trace.due, trace.end)[order] - 1)
+    if trace is not None and trace.span > 0 and not (facts.is_closed_loop or facts.at_full_speed):
+        order = np.argsort(-trace.latency)
+        due = np.cumsum(trace.rate * trace.latency[order])
+        sent = np.cumsum(trace.sends_within(trace.start, trace.end)[order] - 1)
         lacking = due - sent + TRACE.missing_deviations * np.sqrt(due)
         unsent = np.append(1.0, np.clip(lacking / np.maximum(due, TINY), 0.0, 1.0))
-        missing = unsent[np.searchsorted(-trace.took[order], -value / 1e9, "right")]
+        missing = unsent[np.searchsorted(-trace.latency[order], -value / 1e9, "right")]
     hidden = missing * np.maximum(np.ceil(caused / pace) - 1, 0.0)
     waits = hidden * caused - pace * hidden * (hidden + 1) / 2
     at = np.array(

@@ -119,15 +119,15 @@ class StallRecord:
     sent: Floats
     missing: Floats  # once a burst after the stall is over
     throughout: Floats  # slow throughout the stall
-    partly: Floats  # slow for a part of it
+    partial: Floats  # slow for a part of it
     tail: Floats  # decades by which the silence is unusual in a loop where nothing stopped
-    usual: float  # median latency
+    baseline: float  # median latency
     rate: float  # of requests due
     count: float  # of all requests
     resumed: Floats = _NONE  # from the first reply to the next send
     lull: Floats = _NONE  # decades by which so few sends are unusual if sends went on
     lack: Floats = _NONE  # decades by which what is missing in the end is unusual if all is there
-    even: Flags = _NONE  # latencies are spread evenly up to the longest
+    is_uniform: Flags = _NONE  # latencies are spread evenly up to the longest
     ended: Flags = _NONE  # the run ends in the stall
     noise: Floats = _NONE  # standard deviation of the counts
     last: Floats = _NONE  # probability that requests as slow are in flight when a run ends
@@ -218,8 +218,8 @@ def _of_trace(facts: Facts, trace: Trace, stalls: Stalls) -> StallRecord | None:
     early, late = begin + RECORD.throughout * length, begin + RECORD.part * length
     # Of those under way in its last moment: others were answered meanwhile.
     last = (end - RECORD.edge * length - TINY)[:, None]
-    long = trace.took >= (1 - RECORD.part - RECORD.edge) * float(length.min())
-    waited = trace.due[long], trace.end[long] > last
+    long = trace.latency >= (1 - RECORD.part - RECORD.edge) * float(length.min())
+    waited = trace.start[long], trace.end[long] > last
     throughout = np.maximum(((waited[0] <= early[:, None]) & waited[1]).sum(axis=1), 1.0)
     sent = sends(begin, end).astype(np.float64)
     ended = (end > trace.span) & (sent <= RECORD.sent_each * throughout + 1)
@@ -230,7 +230,7 @@ def _of_trace(facts: Facts, trace: Trace, stalls: Stalls) -> StallRecord | None:
     stop = np.where(ended, np.maximum(until, trace.span), stop)
     due = rate * np.maximum(stop - begin, 0.0)
     inside = (waited[0] > early[:, None]) & (waited[0] < np.minimum(late, stop)[:, None])
-    partly: Floats = (inside & waited[1]).sum(axis=1).astype(np.float64)
+    partial: Floats = (inside & waited[1]).sum(axis=1).astype(np.float64)
     missing, resumed = np.zeros((2, length.size))
     for k in range(length.size):
         a, b, d = float(begin[k]), float(end[k]), float(length[k])
@@ -238,13 +238,15 @@ def _of_trace(facts: Facts, trace: Trace, stalls: Stalls) -> StallRecord | None:
         at = np.linspace(b, min(b + RECORD.burst_lengths * d, max(limit, b)), RECORD.burst_moments)
         left = rate * (at - a) - sends(np.full(at.size, a), at + TINY)
         missing[k] = due[k] - sent[k] if ended[k] else left[np.argmin(np.abs(left))]
-        window = (b - RECORD.edge * d - trace.grain, b + throughout[k] / max(rate, TINY))
+        window = (b - RECORD.edge * d - trace.clock_resolution, b + throughout[k] / max(rate, TINY))
         first, last_one = np.searchsorted(trace.ends, window, "right").tolist()
         replies = trace.by_end[first:last_one]
-        replies = replies[trace.due[replies] < b - d / 2]
+        replies = replies[trace.start[replies] < b - d / 2]
         if replies.size:
             reply = float(trace.end[replies].min())
-            following = trace.due[np.searchsorted(trace.due, reply - trace.grain) :][:1]
+            following = trace.start[np.searchsorted(trace.start, reply - trace.clock_resolution) :][
+                :1
+            ]
             resumed[k] = max(float(following.sum()) - reply, 0.0) if following.size else 0.0
     lull = np.zeros(length.size)
     for k, lasted in enumerate((stop - begin).tolist()):
@@ -261,13 +263,13 @@ def _of_trace(facts: Facts, trace: Trace, stalls: Stalls) -> StallRecord | None:
         or (step > 0 and _keeps_a_schedule(trace, every, step, step))
         or _keeps_a_schedule(trace, every, interval, 0.0)
     )
-    even = (due >= RECORD.min_due) & (sent >= RECORD.min_sent_share * due)
+    is_uniform = (due >= RECORD.min_due) & (sent >= RECORD.min_sent_share * due)
     total = due.sum()
     pooled = total >= RECORD.min_due and sent.sum() >= RECORD.min_sent_share * total
-    even |= pooled & (sent >= due / 2) & (length.size > 2)
+    is_uniform |= pooled & (sent >= due / 2) & (length.size > 2)
     as_slow = np.array(
         [
-            ((trace.took > d / 2) & ((trace.end < b - d / 2) | (trace.due > b))).sum()
+            ((trace.latency > d / 2) & ((trace.end < b - d / 2) | (trace.start > b))).sum()
             for d, b in zip(length, end, strict=True)
         ]
     )
@@ -292,19 +294,19 @@ def _of_trace(facts: Facts, trace: Trace, stalls: Stalls) -> StallRecord | None:
         alone, rare = throughout < RECORD.one_alone, math.inf
         if alone.any():
             ones = length[alone]
-            rare = rare_mode_decades(ones.min(), ones.max(), ones.size, trace.usual)
-        took = np.sort(trace.took)[::-1]
+            rare = rare_mode_decades(ones.min(), ones.max(), ones.size, trace.baseline)
+        took = np.sort(trace.latency)[::-1]
         longer = np.searchsorted(-took, -NEAR.near_share * length)
         work = np.append(0.0, np.cumsum(took))[longer]
         # That requests of several connections overlap is in the tail of the silences, too.
         own = np.where(alone, min(single, rare), max(single - TAIL.further_decades, 0.0))
         tail = np.maximum(own, _overlap_decades(work, length, throughout, trace.span))
     return StallRecord(
-        length, due, sent, missing, throughout, partly, np.clip(tail, 0.0, RECORD.max_decades),
-        trace.usual, rate, trace.due.size, resumed=resumed, lull=lull, lack=lull, even=even,
-        ended=ended, last=as_slow * length / max(trace.span, TINY),
+        length, due, sent, missing, throughout, partial, np.clip(tail, 0.0, RECORD.max_decades),
+        trace.baseline, rate, trace.start.size, resumed=resumed, lull=lull, lack=lull,
+        is_uniform=is_uniform, ended=ended, last=as_slow * length / max(trace.span, TINY),
         listed=np.asarray(stalls.missing[kept] if len(stalls) else 0.0, np.float64),
-        slack=np.asarray(blur), in_flight=float(trace.took[~trace.slow].sum()) / quiet,
+        slack=np.asarray(blur), in_flight=float(trace.latency[~trace.slow].sum()) / quiet,
         scheduled=scheduled, blur=blur,
     )  # fmt: skip
 
@@ -383,9 +385,9 @@ def _of_log(facts: Facts, series: IntervalSeries, stalls: Stalls) -> StallRecord
     if not len(stalls) or counts is None:
         return None
     length = stalls.worst / 1e9
-    waited = np.maximum(counts.above - counts.beside, 0.0)
+    waited = np.maximum(counts.n_slow - counts.baseline, 0.0)
     throughout = np.maximum(waited[THROUGHOUT], 1.0)
-    partly = np.maximum(waited[PARTLY] - throughout, 0.0)
+    partial = np.maximum(waited[PARTLY] - throughout, 0.0)
     burst = counts.dip >= np.maximum(
         LOG.min_burst_share * counts.due, LOG.burst_deviations * counts.noise
     )
@@ -397,15 +399,15 @@ def _of_log(facts: Facts, series: IntervalSeries, stalls: Stalls) -> StallRecord
     )
     rest = np.where(np.abs(counts.rest) < np.abs(counts.short), counts.rest, counts.short)
     at = _longest(length)
-    length, throughout, partly, sent, rest, due = (
-        part[at] for part in (length, throughout, partly, sent, rest, counts.due)
+    length, throughout, partial, sent, rest, due = (
+        part[at] for part in (length, throughout, partial, sent, rest, counts.due)
     )
     begin, end = stalls.end[at] - length, stalls.end[at]
     order, interval = np.argsort(series.start, kind="stable"), float(median(series.length))
     noise, total = np.maximum(counts.noise[at], 0.5), facts.duration or 1.0
     off = np.maximum(np.abs(rest) - LOG.rate_error * due, 0.0)
     lack = decades(off / np.maximum(counts.rest_noise[at], 0.5))
-    lack = np.where(throughout + partly >= LOG.delayed_share * due, 0.0, lack)
+    lack = np.where(throughout + partial >= LOG.delayed_share * due, 0.0, lack)
     start, width = series.start[order], series.length[order]
     count: Floats = series.count[order].astype(np.float64)
     left, right = merge_intervals(begin, end)
@@ -423,13 +425,13 @@ def _of_log(facts: Facts, series: IntervalSeries, stalls: Stalls) -> StallRecord
     ended = sent <= RECORD.sent_each * throughout + 1 + 2 * noise + LOG.rate_error * due
     ended &= end >= stop - 2 * interval
     histogram, number = facts.histogram, float(median(throughout))
-    usual = float(histogram.percentile(50)) / 1e9
+    baseline = float(histogram.percentile(50)) / 1e9
     inside = float((throughout * length).sum())
     others = max(histogram.mean / 1e9 * facts.count - inside, 0.0)
     top = slowest_of(histogram)
     tail = top.decades
     if number < RECORD.one_alone:
-        tail = min(tail, rare_mode_decades(length.min(), length.max(), at.size, usual))
+        tail = min(tail, rare_mode_decades(length.min(), length.max(), at.size, baseline))
         if top.near + top.part > min(at.size, TAIL.max_independent) + RECORD.one_alone:
             tail = min(tail, TAIL.mode_decades)  # others as slow delayed nobody
     least = NEAR.near_share * length[:, None] * 1e9
@@ -440,16 +442,16 @@ def _of_log(facts: Facts, series: IntervalSeries, stalls: Stalls) -> StallRecord
     tails[counts.asleep[at]] = RECORD.max_decades  # slow requests do not stop the logger
     rate = float(counts.due[0] / max(stalls.worst[0] / 1e9, TINY))
     several = max(1, math.ceil(RECORD.bin_requests / max(rate * interval, TINY)))
-    all_there = np.abs(throughout + partly - due) <= LOG.rate_error * due
+    all_there = np.abs(throughout + partial - due) <= LOG.rate_error * due
     all_there &= due >= RECORD.min_due
+    spread = evenly_spread(counts.n_slow, counts.baseline, counts.due, LOG.min_fifth)
     regular = in_groups(count, several)[in_groups(~counts.quiet, several) == 0]
-    slowest = float((throughout + partly).sum())
+    slowest = float((throughout + partial).sum())
     return StallRecord(
-        length, due, sent, rest, throughout, partly, np.clip(tails, 0.0, RECORD.max_decades),
-        usual, rate, facts.count,
+        length, due, sent, rest, throughout, partial, np.clip(tails, 0.0, RECORD.max_decades),
+        baseline, rate, facts.count,
         lull=lull, lack=np.minimum(lack, due),
-        even=evenly_spread(counts.above, counts.beside, counts.due, LOG.min_fifth)[at] | all_there,
-        ended=ended, noise=noise,
+        is_uniform=spread[at] | all_there, ended=ended, noise=noise,
         last=max(top.near + top.part - slowest, 0.0) * length / total,
         listed=np.where(np.abs(rest) > LOG.max_rest * (due - sent), stalls.missing[at], 0.0),
         slack=LOG.count_error * due, in_flight=others / max(total - float(length.sum()), TINY),
@@ -501,7 +503,7 @@ def _of_histogram(facts: Facts) -> StallRecord | None:
         return None
     rules, histogram, number = HISTOGRAM, facts.histogram, facts.connections
     length = min(facts.longest, facts.duration or math.inf)
-    usual = float(histogram.percentile(50)) / 1e9
+    baseline = float(histogram.percentile(50)) / 1e9
     top = slowest_of(histogram)
     near, part = max(top.near, 1.0), top.part
     stated, rate = facts.given_rate or facts.run.rate, facts.rate or 0.0
@@ -523,11 +525,13 @@ def _of_histogram(facts: Facts) -> StallRecord | None:
             alike = (min(throughout, TAIL.max_independent) - 1) * alike_decades(top.spread)
             alike = min(alike, rules.max_alike_decades) + rules.match_decades
     else:
-        match = facts.waits
+        match = facts.is_closed_loop
     if not match or not few:
         tail = min(tail, TAIL.mode_decades)
     if number and throughout < RECORD.one_alone:
-        tail = min(tail, rare_mode_decades(length * (1 - top.spread), length, near + part, usual))
+        tail = min(
+            tail, rare_mode_decades(length * (1 - top.spread), length, near + part, baseline)
+        )
     # A slow mode of many requests is likelier to be about as many.
     tail = max(min(tail, rules.max_tail_decades) + alike - rules.mode_decades * short, 0.0)
     # Have latencies the shape that one stall leaves, evenly spread below its length? Where in wide
@@ -535,18 +539,22 @@ def _of_histogram(facts: Facts) -> StallRecord | None:
     low, high = histogram.buckets.low(histogram.index), histogram.buckets.high(histogram.index)
     least, most = rules.there_share
     edges = np.array(rules.parts) * length * 1e9
-    even = rate > 0 and not histogram.censored and not (high > most * low)[high > edges[0]].any()
-    if even:
+    is_uniform = (
+        rate > 0 and not histogram.censored and not (high > most * low)[high > edges[0]].any()
+    )
+    if is_uniform:
         above = (histogram.counts[:, None] * (high[:, None] > edges)).sum(axis=0)
         fill, each = -np.diff(above, append=0), rate * length * (1 - rules.parts[-1])
         total, share = each * len(rules.parts), rules.min_part_share
-        even = bool(((fill >= share * each) & (fill <= each / share)).all())
-        even = even and least * total <= above[0] <= most * total
-        even = even and each >= rules.min_part_requests
-    if even and stated and facts.duration:
+        is_uniform = bool(((fill >= share * each) & (fill <= each / share)).all())
+        is_uniform = is_uniform and least * total <= above[0] <= most * total
+        is_uniform = is_uniform and each >= rules.min_part_requests
+    if is_uniform and stated and facts.duration:
         # A tool that keeps to a schedule may count the wait for the last reply as part of the run.
-        sending = facts.duration - (0.0 if facts.may_wait or facts.given_duration else length)
-        even = facts.count >= rules.min_due_share * stated * sending
+        sending = facts.duration - (
+            0.0 if facts.may_be_closed_loop or facts.given_duration else length
+        )
+        is_uniform = facts.count >= rules.min_due_share * stated * sending
     # What a stated rate leaves missing, by explanation: what waiting costs, or nothing but by
     # chance; or the rate was never reached.
     fits: tuple[float, ...] = ()
@@ -572,10 +580,10 @@ def _of_histogram(facts: Facts) -> StallRecord | None:
     one, sent = np.ones(1), min(throughout, due)
     return StallRecord(
         length * one, due * one, sent * one, (due - sent) * one, throughout * one,
-        part / stalls * one, tail * one, usual, rate, facts.count, even=np.asarray(even),
-        noise=one, slack=rules.lack_error * due * one, timed=False, alike=alike,
-        hidden=top.hidden / stalls, sends_known=bool(stated and facts.duration),
-        stated=fits,
+        part / stalls * one, tail * one, baseline, rate, facts.count,
+        is_uniform=np.asarray(is_uniform), noise=one, slack=rules.lack_error * due * one,
+        timed=False, alike=alike, hidden=top.hidden / stalls,
+        sends_known=bool(stated and facts.duration), stated=fits,
     )  # fmt: skip
 
 

@@ -157,7 +157,7 @@ SLOW = SlowRules()
 class Trace:
     """Requests in the order of the moments that their latency counts from."""
 
-    due: Floats  # that moment (send or intended start), seconds from the first one
+    start: Floats  # that moment (send or intended start), seconds from the first one
     end: Floats  # the reply, seconds
     good: Flags  # answered; failures do not show that the server works
 
@@ -180,27 +180,27 @@ class Trace:
         )
 
     @cached_property
-    def took(self) -> Floats:
+    def latency(self) -> Floats:
         """Latency of each request, seconds."""
-        return self.end - self.due
+        return self.end - self.start
 
     @cached_property
-    def usual(self) -> float:
+    def baseline(self) -> float:
         """See `usual_latency`; seconds."""
-        if not self.took.size:
+        if not self.latency.size:
             return 0.0
-        return usual_latency(np.percentile(self.took, [10, 50]))
+        return usual_latency(np.percentile(self.latency, [10, 50]))
 
     @cached_property
     def span(self) -> float:
         """Seconds from the first to the last send."""
-        return float(self.due[-1]) if self.due.size else 0.0
+        return float(self.start[-1]) if self.start.size else 0.0
 
     @cached_property
     def stamp(self) -> float:
         """Seconds between the moments of a clock that stamps many requests alike; else 0."""
         steps = [0.0]
-        for times in (self.due, self.end):
+        for times in (self.start, self.end):
             moments = np.unique(times)
             if 1 < moments.size < times.size / PAUSE.coarse_stamps:
                 steps.append(float(median(np.diff(moments))))
@@ -209,7 +209,7 @@ class Trace:
     @cached_property
     def pauses(self) -> tuple[Floats, Floats]:
         """Start and end of the few long times without any request."""
-        begin, end = pauses(self.due, self.end, self.due.size / max(self.span, TINY))
+        begin, end = pauses(self.start, self.end, self.start.size / max(self.span, TINY))
         long = end - begin > PAUSE.min_steps * self.stamp
         return begin[long], end[long]
 
@@ -226,13 +226,16 @@ class Trace:
         Five mean gaps between sends or five times the median, whichever is more; more again where
         such requests would cover more than half of the run.
         """
-        if self.due.size < 2 or not self.span:
+        if self.start.size < 2 or not self.span:
             return float("inf")
-        limit = max(SLOW.min_mean_gaps * self.active / self.due.size, SLOW.min_medians * self.usual)
-        slow = np.sort(self.took[self.took > limit])
+        limit = max(
+            SLOW.min_mean_gaps * self.active / self.start.size,
+            SLOW.min_medians * self.baseline,
+        )
+        slow = np.sort(self.latency[self.latency > limit])
         while slow.size:
-            longer = self.took > limit
-            left, right = merge_intervals(self.due[longer], self.end[longer])
+            longer = self.latency > limit
+            left, right = merge_intervals(self.start[longer], self.end[longer])
             if (right - left).sum() <= self.span / 2:
                 break
             limit = float(slow[slow.size // 2])
@@ -240,20 +243,20 @@ class Trace:
         return float(limit)
 
     @cached_property
-    def grain(self) -> float:
+    def clock_resolution(self) -> float:
         """Resolution of the clock or less: the shortest time between any two sends or replies."""
-        steps = np.diff(np.sort(np.concatenate((self.due, self.end))))
+        steps = np.diff(np.sort(np.concatenate((self.start, self.end))))
         return float(steps[steps > 0].min(initial=self.span))
 
     @cached_property
     def slow(self) -> Flags:
         """Mask of the slow requests."""
-        return self.took > self.slow_from
+        return self.latency > self.slow_from
 
     @cached_property
     def windows(self) -> tuple[Floats, Floats]:
         """Start and end of the times with slow requests under way, merged, seconds."""
-        return merge_intervals(self.due[self.slow], self.end[self.slow])
+        return merge_intervals(self.start[self.slow], self.end[self.slow])
 
     @cached_property
     def rate(self) -> float:
@@ -264,15 +267,15 @@ class Trace:
     def full_speed(self) -> bool:
         """A constant number of requests is in flight: no pause between a reply and a send."""
         bins = SLOW.load_bins
-        if self.due.size < 4 * bins or not self.span > 0:
+        if self.start.size < 4 * bins or not self.span > 0:
             return False
         edges = np.linspace(0.0, self.span, bins + 1)
         work = np.zeros(edges.size)  # request-seconds in flight up to each edge
-        for times, sign in ((self.due, 1.0), (self.ends, -1.0)):
+        for times, sign in ((self.start, 1.0), (self.ends, -1.0)):
             passed = np.searchsorted(times, edges, "right")
             work += sign * (passed * edges - np.append(0.0, np.cumsum(times))[passed])
-        at = np.minimum(self.due / self.span * bins, bins - 1).astype(np.int64)
-        squares = np.bincount(at, self.took**2, bins).astype(np.float64)
+        at = np.minimum(self.start / self.span * bins, bins - 1).astype(np.int64)
+        squares = np.bincount(at, self.latency**2, bins).astype(np.float64)
         return constant_load(np.diff(work), squares, np.diff(edges))
 
     def quiet_rate(self, begin: Floats, end: Floats) -> float:
@@ -280,14 +283,14 @@ class Trace:
         left, right = merge_intervals(begin, end + SLOW.catch_up_stalls * (end - begin))
         left, right = np.minimum(left, self.span), np.minimum(right, self.span)
         quiet = self.active - float((right - left).sum())
-        outside = self.due.size - int(self.sends_within(left, right).sum())
+        outside = self.start.size - int(self.sends_within(left, right).sum())
         if quiet > SLOW.min_quiet_share * self.span and outside >= SLOW.min_quiet_requests:
             return outside / quiet
-        return self.due.size / max(self.active, TINY)
+        return self.start.size / max(self.active, TINY)
 
     def sends_within(self, begin: Floats, end: Floats) -> Ints:
         """Return the number of sends in each half-open window [begin, end)."""
-        last, first = (np.searchsorted(self.due, at, "left") for at in (end, begin))
+        last, first = (np.searchsorted(self.start, at, "left") for at in (end, begin))
         return np.asarray(last - first)
 
     @cached_property
@@ -308,9 +311,9 @@ class Trace:
         """
         good = self.by_end[self.good[self.by_end]]
         ends = self.end[good]
-        earliest = np.minimum.accumulate(self.due[good][::-1])[::-1]
+        earliest = np.minimum.accumulate(self.start[good][::-1])[::-1]
         before = np.concatenate((ends[:1], ends[:-1]))
-        since = np.maximum(np.concatenate((self.due[good][:1], before[1:])), earliest)
+        since = np.maximum(np.concatenate((self.start[good][:1], before[1:])), earliest)
         return np.maximum(ends - since, 0.0)
 
     @cached_property
@@ -390,40 +393,40 @@ TRACE = TraceStallRules()
 
 
 def _stalls_of_trace(trace: Trace) -> Stalls:
-    if trace.due.size < 2:
+    if trace.start.size < 2:
         return Stalls.none()
     # Times without a reply while a request waited; a warm-up becomes a note.
-    limit = max(np.log(trace.due.size / TRACE.max_probability) / trace.rate, 2 * trace.usual)
+    limit = max(np.log(trace.start.size / TRACE.max_probability) / trace.rate, 2 * trace.baseline)
     limit = max(limit, PAUSE.min_steps * trace.stamp)
     gap = np.diff(trace.answers, prepend=0.0)
     at = np.flatnonzero(trace.silences >= np.maximum(TRACE.min_waited_share * gap, limit))
     end = trace.answers[at]
     begin = end - trace.silences[at]
-    waited = np.searchsorted(trace.due, end, "left") - np.searchsorted(trace.ends, end, "left")
-    answered = np.searchsorted(trace.ends, trace.due, "right")
-    alone = bool((np.searchsorted(trace.due, trace.due, "right") - answered <= 1).all())
+    waited = np.searchsorted(trace.start, end, "left") - np.searchsorted(trace.ends, end, "left")
+    answered = np.searchsorted(trace.ends, trace.start, "right")
+    alone = bool((np.searchsorted(trace.start, trace.start, "right") - answered <= 1).all())
     # Not the last request, long after the others.
     kept = (waited > 1) | ((waited > 0) & ((end <= trace.span) | alone))
     # Of the requests under way when sends ended, some are slow by themselves: each of their replies
     # comes long after the one before.
-    took = trace.took[trace.by_end[trace.good[trace.by_end]][at]]
+    took = trace.latency[trace.by_end[trace.good[trace.by_end]][at]]
     inside = np.minimum(end, trace.span) - begin
     kept &= (begin <= trace.span) & ((inside >= limit) | (took <= 2 * (end - begin)))
     begin, end = begin[kept], end[kept]
-    until = float(trace.due[~trace.slow][:1].sum())
+    until = float(trace.start[~trace.slow][:1].sum())
     replies = float(np.searchsorted(trace.answers, until))
     at_first = begin <= SLOW.min_mean_gaps / trace.rate
     notes, warm = _warm_up(until, replies, trace.rate * until, at_first, end - begin)
     begin, end = begin[~warm], end[~warm]
     # Slow requests outside these gaps, sent at various times, that end at once: one shard.
-    beside = np.zeros(trace.due.size, np.bool_)
+    beside = np.zeros(trace.start.size, np.bool_)
     if begin.size:
-        next_gap = np.searchsorted(end, trace.due, "right")  # the first that ends after the send
+        next_gap = np.searchsorted(end, trace.start, "right")  # the first that ends after the send
         beside = np.concatenate((begin, [np.inf]))[next_gap] < trace.end
-    shard = np.flatnonzero((trace.took > trace.slow_from) & ~beside)
+    shard = np.flatnonzero((trace.latency > trace.slow_from) & ~beside)
     if shard.size >= TRACE.min_partial_requests:
         shard = shard[np.argsort(trace.end[shard], kind="stable")]
-        took, sent, ended = trace.took[shard], trace.due[shard], trace.end[shard]
+        took, sent, ended = trace.latency[shard], trace.start[shard], trace.end[shard]
         apart = np.diff(ended) > TRACE.max_apart * np.minimum(took[1:], took[:-1])
         begins = np.flatnonzero(np.append(True, apart))
         number = np.diff(np.append(begins, shard.size))
@@ -431,7 +434,7 @@ def _stalls_of_trace(trace: Trace) -> Stalls:
         longest, right = np.maximum.reduceat(took, begins), ended[begins]
         # what a coarse clock stamps alike ended up to a step apart
         width = np.maximum.reduceat(ended, begins) - right + trace.stamp
-        others = shard.size / max(trace.span, TINY) * np.maximum(width, trace.grain)
+        others = shard.size / max(trace.span, TINY) * np.maximum(width, trace.clock_resolution)
         stopped = shard.size * poisson_at_least(number - 1, others) < TRACE.max_probability
         stopped &= (number >= TRACE.min_partial_requests) & (
             width <= TRACE.end_spread_share * spread
@@ -448,17 +451,19 @@ def _stalls_of_trace(trace: Trace) -> Stalls:
     lacking = due - trace.sends_within(begin, end)
     certain = lacking > TRACE.missing_deviations * np.sqrt(np.maximum(due, 1))
     # Of the requests sent by the end and answered after the start, those slow and answered late.
-    waiting = np.searchsorted(trace.due, end, "right") - np.searchsorted(trace.ends, begin, "right")
-    slow = trace.took > 2 * trace.usual
-    delayed = np.searchsorted(trace.due[slow], end, "right") - np.searchsorted(
+    waiting = np.searchsorted(trace.start, end, "right") - np.searchsorted(
+        trace.ends, begin, "right"
+    )
+    slow = trace.latency > 2 * trace.baseline
+    delayed = np.searchsorted(trace.start[slow], end, "right") - np.searchsorted(
         np.sort(trace.end[slow]), end - TRACE.end_share * (end - begin), "left"
     )
     # The longest of the requests under way in each: of those that lie within no other.
     outer = trace.end >= np.maximum.accumulate(trace.end)
     first = np.searchsorted(trace.end[outer], begin, "left")
-    last = np.searchsorted(trace.due[outer], end, "right")
+    last = np.searchsorted(trace.start[outer], end, "right")
     ranges = as_positions(np.stack((first, last), 1).ravel())
-    worst = np.maximum.reduceat(np.append(trace.took[outer], 0.0), ranges)
+    worst = np.maximum.reduceat(np.append(trace.latency[outer], 0.0), ranges)
     return Stalls(
         begin,
         end,
@@ -534,7 +539,7 @@ LOG = LogStallRules()
 
 
 @record()
-class HoleRules:
+class CountGapRules:
     """How the hole that a stall leaves in the counts is measured; chosen on freezes and pauses."""
 
     # of the longest latency: a burst that makes up for a stall is over by then (catch-up loops)
@@ -551,7 +556,7 @@ class HoleRules:
     min_beside: int = 5
 
 
-HOLE = HoleRules()
+COUNT_GAP = CountGapRules()
 
 
 def usual_rate(series: IntervalSeries) -> float:
@@ -588,7 +593,7 @@ class SlowFold:
 
 
 @record()
-class _Rows:
+class _Intervals:
     """The intervals in the order of time, seconds."""
 
     start: Floats
@@ -597,7 +602,7 @@ class _Rows:
     worst: Floats
     middle: Floats
     rate: float
-    usual: float
+    baseline: float  # latency
 
     @cached_property
     def stop(self) -> Floats:
@@ -642,7 +647,7 @@ def _stalls_of_log(log: HistogramLog, series: IntervalSeries) -> Stalls:
     rate, middle = usual_rate(series), series.values[order, 0] * factor / 1e9
     if not rate:
         return Stalls.none()
-    rows = _Rows(
+    rows = _Intervals(
         series.start[order], series.length[order], series.count[order].astype(np.float64),
         np.nan_to_num(series.max[order]) * factor / 1e9, middle, rate,
         float(median(middle[~np.isnan(middle)])),
@@ -655,7 +660,7 @@ def _stalls_of_log(log: HistogramLog, series: IntervalSeries) -> Stalls:
     group = np.searchsorted(left, begin, "right") - 1
     last_of_group = np.searchsorted(np.sort(group), np.arange(left.size), "right") - 1
     longest = np.lexsort((end - begin, group))[last_of_group]
-    spans = _Spans(begin[longest], end[longest], *rows.touched(left, right))
+    spans = _StallWindows(begin[longest], end[longest], *rows.touched(left, right))
     # The longest request of an interval that ended late may have waited for less than all of it.
     late_one = longest >= begin.size - late.sum()
     worst = np.where(late_one, np.maximum(spans.most(rows.worst), TINY), spans.duration)
@@ -674,37 +679,37 @@ def _stalls_of_log(log: HistogramLog, series: IntervalSeries) -> Stalls:
     covered = _own_sums(rows.length, spans)
     longest_time = LOG.max_lengths * (spans.duration + spans.most(rows.length))
     part = np.minimum(longest_time / np.maximum(covered, TINY), 1.0)
-    above = part * _own_sums(slower, spans)
+    n_slow = part * _own_sums(slower, spans)
     asleep = spans.sums(late) > 0
-    hole = _holes(rows, ends, worst, slower[-1], above, asleep)
-    silent = hole.core_due >= LOG.min_core_requests
-    silent &= hole.core_replies <= LOG.few_share * hole.core_due
+    hole = _holes(rows, ends, worst, slower[-1], n_slow, asleep)
+    no_replies = hole.core_due >= LOG.min_core_requests
+    no_replies &= hole.core_replies <= LOG.few_share * hole.core_due
     least = np.maximum(LOG.few_share * hole.due, LOG.hole_deviations * hole.noise)
-    stopped = silent | (hole.dip >= np.maximum(least, LOG.min_core_requests))
+    stopped = no_replies | (hole.dip >= np.maximum(least, LOG.min_core_requests))
     stopped |= asleep
     # Where a part of a server stopped, as many were delayed as fill the time evenly.
     due = rows.rate * spans.duration
-    share = np.clip(above[HALF] / np.maximum(due / 2, TINY), 0.0, 1.0)
-    even = share >= np.clip(
+    share = np.clip(n_slow[HALF] / np.maximum(due / 2, TINY), 0.0, 1.0)
+    is_uniform = share >= np.clip(
         LOG.min_part_requests / np.maximum(due, 1.0), LOG.min_part_share, LOG.even_share
     )
-    even &= part == 1  # else slow throughout
-    even &= evenly_spread(above, np.zeros_like(above), share * due, LOG.min_fifth_requests)
+    is_uniform &= part == 1  # else slow throughout
+    is_uniform &= evenly_spread(n_slow, np.zeros_like(n_slow), share * due, LOG.min_fifth_requests)
     others = np.ones(rows.start.size, np.bool_)  # their requests may be slow as well
-    others[_positions(spans.first[stopped | even], spans.last[stopped | even])] = False
+    others[_positions(spans.first[stopped | is_uniform], spans.last[stopped | is_uniform])] = False
     usual_slow = slower[:, others].sum(axis=1)[:, None]
-    beside = usual_slow / max(float(rows.length[others].sum()), TINY) * part * covered
-    even &= evenly_spread(above, beside, share * due, LOG.min_fifth_requests)
+    baseline = usual_slow / max(float(rows.length[others].sum()), TINY) * part * covered
+    is_uniform &= evenly_spread(n_slow, baseline, share * due, LOG.min_fifth_requests)
 
-    silence = np.where(silent | asleep, spans.duration, 0.0)
-    slow = (rows.middle > LOG.warm_medians * rows.usual) | (rows.count == 0)
+    silence = np.where(no_replies | asleep, spans.duration, 0.0)
+    slow = (rows.middle > LOG.warm_medians * rows.baseline) | (rows.count == 0)
     lead = int(np.argmin(slow))
     counted, wanted = (float(part[:lead].sum()) for part in (rows.count, rows.due))
     until = float(rows.length[:lead].sum())
     notes, warm = _warm_up(until, counted, wanted, spans.begin - rows.start[0] < until, silence)
-    kept_stalls = (stopped | even) & ~warm
+    kept_stalls = (stopped | is_uniform) & ~warm
     # What shares an interval with a stall may be another: its requests counted for the first.
-    isolated = int((~stopped & ~even & ~warm & (spans.sums(~others) == 0)).sum())
+    isolated = int((~stopped & ~is_uniform & ~warm & (spans.sums(~others) == 0)).sum())
     if isolated:
         often = "once" if isolated == 1 else f"{isolated:,} times"
         slow_alone = "requests were slow while others were answered as usual: not a stall"
@@ -715,7 +720,7 @@ def _stalls_of_log(log: HistogramLog, series: IntervalSeries) -> Stalls:
     return Stalls(
         spans.begin[kept_stalls], spans.end[kept_stalls], worst[kept_stalls] * 1e9,
         missing[kept_stalls].astype(np.int64), np.where(stopped, 1.0, share)[kept_stalls], notes,
-        replace(hole, beside=beside).select(kept_stalls),
+        replace(hole, baseline=baseline).select(kept_stalls),
     )  # fmt: skip
 
 
@@ -732,8 +737,8 @@ class Holes(Value):
     rest: Floats  # the shortfall that is left once a burst after the stall is over
     rest_noise: Floats
     quiet: Flags  # (intervals by time,): those without a stall, or a burst that follows one
-    above: Floats  # (levels, stalls): requests slower than LEVELS × the longest
-    beside: Floats  # (levels, stalls): the same as other intervals would have it
+    n_slow: Floats  # (levels, stalls): requests slower than LEVELS × the longest
+    baseline: Floats  # (levels, stalls): the same as other intervals would have it
     asleep: Flags  # the logger was stopped, too: an interval ended late
 
     def select(self, mask: Flags) -> Holes:
@@ -743,7 +748,7 @@ class Holes(Value):
 
 
 def _holes(
-    rows: _Rows, ends: Ints, worst: Floats, slow: Ints, above: Floats, asleep: Flags
+    rows: _Intervals, ends: Ints, worst: Floats, slow: Ints, n_slow: Floats, asleep: Flags
 ) -> Holes:
     """Measure the hole that each stall leaves in the counts, and the burst after it."""
     size = rows.start.size
@@ -756,23 +761,23 @@ def _holes(
     # A hole ends with the replies that waited for it; the interval after it may have some of them.
     until = np.append(first[1:], size)
     last = np.minimum(ends + 2, np.maximum(until, ends + 1))
-    reach = rows.stop[ends] + np.maximum(HOLE.reach_lengths * worst, 2 * rows.nominal)
+    reach = rows.stop[ends] + np.maximum(COUNT_GAP.reach_lengths * worst, 2 * rows.nominal)
     after = np.clip(np.searchsorted(rows.start, reach), last, np.maximum(until, last))
     best, quiet, lost = last, rows.due > 0, rows.lost
-    for turn in range(HOLE.turns):  # a burst after a hole says nothing of the usual rate
+    for turn in range(COUNT_GAP.turns):  # a burst after a hole says nothing of the usual rate
         if turn:
             quiet = (rows.stop < rows.stop.max() - TINY) & (rows.due > 0)
             quiet[:1] = False
             quiet[_positions(first, best)] = False
-            if rows.length[quiet].sum() < HOLE.min_quiet_share * rows.length.sum():
+            if rows.length[quiet].sum() < COUNT_GAP.min_quiet_share * rows.length.sum():
                 quiet[:] = True
             rate = float(rows.count[quiet].sum() / max(rows.length[quiet].sum(), TINY))
             lost = np.where(rows.due > 0, rate / rows.rate * rows.due - rows.count, 0.0)
         total = np.concatenate(([0.0], np.cumsum(lost)))
         best = last.copy()  # where the shortfall is closest to nothing
-        for k in np.argsort(-worst)[: HOLE.max_holes].tolist():
+        for k in np.argsort(-worst)[: COUNT_GAP.max_holes].tolist():
             rest = np.abs(total[last[k] : after[k] + 1] - total[first[k]])
-            if rest.min() < HOLE.max_rest * abs(total[last[k]] - total[first[k]]):
+            if rest.min() < COUNT_GAP.max_rest * abs(total[last[k]] - total[first[k]]):
                 best[k] += int(rest.argmin())
     away = np.abs(rows.count[quiet] - median(rows.count[quiet])) if quiet.any() else np.zeros(1)
     one = max(MAD * float(median(away)), LOG.min_deviation)
@@ -784,7 +789,7 @@ def _holes(
 
     counted, lengths = np.where(quiet, rows.count, 0.0), np.where(quiet, rows.length, 0.0)
     rate = float(counted.sum() / max(lengths.sum(), TINY))
-    reach = np.maximum(best - first, HOLE.min_beside)
+    reach = np.maximum(best - first, COUNT_GAP.min_beside)
 
     def change(low: Ints, high: Ints) -> Floats:
         """By how much the rate of some intervals is another one, beyond chance."""
@@ -810,18 +815,18 @@ def _holes(
         short=lacking(last),
         dip=np.maximum(lacking(ends), np.maximum(lacking(ends + 1), lacking(last))),
         noise=noise(last - first), rest=lacking(best), rest_noise=noise(best - first),
-        quiet=quiet, above=above, beside=above, asleep=asleep,
+        quiet=quiet, n_slow=n_slow, baseline=n_slow, asleep=asleep,
     )  # fmt: skip
 
 
-def _candidates(rows: _Rows) -> tuple[Floats, Floats, Ints, Flags]:
+def _candidates(rows: _Intervals) -> tuple[Floats, Floats, Ints, Flags]:
     """Begin, end and interval of times that may be stalls, and the mask of late intervals."""
     limit = max(
         LOG.min_mean_gaps / rows.rate,
-        LOG.min_medians * rows.usual,
+        LOG.min_medians * rows.baseline,
         LOG.min_interval_share * rows.nominal,
     )
-    late = rows.length > rows.nominal * (1 + LOG.stretch_share) + rows.usual
+    late = rows.length > rows.nominal * (1 + LOG.stretch_share) + rows.baseline
     late[-1:] = False  # the last interval ends with the run
     late &= rows.length - rows.nominal > limit
     # Where no request waited for it, it was meant to be that long, or traffic paused.
@@ -840,7 +845,9 @@ def _candidates(rows: _Rows) -> tuple[Floats, Floats, Ints, Flags]:
     )
     lacking = np.maximum(lost[:-1], lost[1:]) - lost[since]  # a burst may end the hole
     hole = lacking >= np.maximum(least, LOG.min_core_requests)
-    hole &= rows.worst > np.maximum(LOG.hole_mean_gaps / rows.rate, LOG.hole_medians * rows.usual)
+    hole &= rows.worst > np.maximum(
+        LOG.hole_mean_gaps / rows.rate, LOG.hole_medians * rows.baseline
+    )
     theirs = np.bincount(since[known], minlength=index.size) - np.append(0, known[:-1])
     hole &= _sums(np.cumsum(theirs) > 0, since, index + 1) == 0
     slow = np.flatnonzero(known | hole)
@@ -862,7 +869,7 @@ def _candidates(rows: _Rows) -> tuple[Floats, Floats, Ints, Flags]:
 
 
 @record(eq=False)
-class _Spans:
+class _StallWindows:
     """Times, with the first and last + 1 of the intervals that each touches."""
 
     begin: Floats
@@ -889,16 +896,16 @@ class _Spans:
         return _sums(values, self.first, self.last)
 
 
-def evenly_spread(above: Floats, beside: Floats, due: Floats, least: float) -> Flags:
+def evenly_spread(n_slow: Floats, baseline: Floats, due: Floats, minimum: float) -> Flags:
     """Return which stalls have latencies in each fifth of their length but the lowest.
 
     So it is for requests that arrive all through a stall.
     """
     each, end = due / (len(FIFTHS) + 1), np.zeros((1, due.size))
-    fill = -np.diff((above - beside)[FIFTHS], axis=0, append=end)
-    noise = np.sqrt(np.maximum(-np.diff(beside[FIFTHS], axis=0, append=end), 0.0))
+    fill = -np.diff((n_slow - baseline)[FIFTHS], axis=0, append=end)
+    noise = np.sqrt(np.maximum(-np.diff(baseline[FIFTHS], axis=0, append=end), 0.0))
     enough = fill >= np.maximum(LOG.even_share * each, LOG.missing_deviations * noise)
-    return np.asarray((each >= least) & enough.all(axis=0))
+    return np.asarray((each >= minimum) & enough.all(axis=0))
 
 
 def _warm_up(
@@ -928,7 +935,7 @@ def _sums(values: Floats | Ints | Flags, first: Ints, last: Ints) -> Floats:
     return np.asarray(total[last] - total[first])
 
 
-def _own_sums(values: Floats | Ints, spans: _Spans) -> Floats:
+def _own_sums(values: Floats | Ints, spans: _StallWindows) -> Floats:
     """Sums over ranges of the last axis; what two of them share counts for the larger one."""
     size, touched = spans.duration, spans.positions
     owner = np.repeat(np.arange(size.size), as_positions(spans.last - spans.first))

@@ -134,6 +134,6 @@ def _diagnosed(data: Any, known: dict[str, Any], drawn: bool | None = None) -> D
         return diagnosis
     if not drawn and diagnosis.timed is not None:  # an empty one still has its type
         return replace(diagnosis, timed=diagnosis.timed.between(0, 0))
-    from latencykit.io.parts import TRAVELS, carried
+    from latencykit.io.parts import MAX_TRANSFER_BYTES, for_transfer
 
-    return replace(diagnosis, timed=carried(diagnosis.timed, TRAVELS))
+    return replace(diagnosis, timed=for_transfer(diagnosis.timed, MAX_TRANSFER_BYTES))

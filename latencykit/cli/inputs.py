@@ -275,15 +275,15 @@ def _read_elsewhere(
     from latencykit.core.log_cache import BUDGET
     from latencykit.distributed import executors
     from latencykit.io.files import is_url
-    from latencykit.io.parts import TRAVELS, carried
+    from latencykit.io.parts import MAX_TRANSFER_BYTES, for_transfer
 
     if travels:  # data itself travels to this process, up to a size
         reachable = given.dask is None
-        most = BUDGET / len(paths) if reachable else TRAVELS
+        most = BUDGET / len(paths) if reachable else MAX_TRANSFER_BYTES
         if reachable and any(map(is_url, paths)):
             most = math.inf  # the copy of a URL is gone with the process that made it
         read = functools.partial(
-            read, ask=functools.partial(carried, most=most, reachable=reachable)
+            read, ask=functools.partial(for_transfer, most=most, reachable=reachable)
         )
     tasks = executors.tasks_of(paths)
     with _executor(given) as executor, counted_files() as count:
@@ -314,9 +314,9 @@ def merged_whole(given: Inputs) -> Any:
     if given.dask is None:
         loaded = load(given)
     else:
-        from latencykit.io.parts import carried
+        from latencykit.io.parts import for_transfer
 
-        loaded = load(given, carried)
+        loaded = load(given, for_transfer)
     loaded = without_aggregates(loaded)
     return merge([entry.data for entry in loaded])
 

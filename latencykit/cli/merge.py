@@ -63,7 +63,7 @@ def command(
     from latencykit.core.addition import merge
     from latencykit.core.histogram_log import HistogramLog
     from latencykit.io.hlog import as_log
-    from latencykit.io.parts import carried
+    from latencykit.io.parts import for_transfer
     from latencykit.io.writing import write_series
 
     if out.suffix.lower() not in (".hlog", ".json", ".parquet"):
@@ -81,7 +81,7 @@ def command(
         merged: Any = time_bins_of_all(given, interval_seconds(interval), align).log
     else:
         loaded = without_aggregates(
-            load(given, carried if given.dask is not None else None, totals=False)
+            load(given, for_transfer if given.dask is not None else None, totals=False)
         )
         parts = []
         over_time = out.suffix.lower() == ".hlog" or interval is not None or tag_by_file

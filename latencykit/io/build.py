@@ -24,7 +24,7 @@ from latencykit.core.samples import OUTCOMES, Samples, as_nanoseconds
 from latencykit.core.summary import Summary
 from latencykit.errors import InvalidArgumentError, PayloadError, RowError
 from latencykit.hdr.payload import decode_rows, open_payload
-from latencykit.io.sanity_checks import stated, whole_count
+from latencykit.io.sanity_checks import consistent, whole_count
 from latencykit.io.source import Data, ReadOptions, Source
 from latencykit.units import NANOSECONDS
 
@@ -189,7 +189,7 @@ def data_from_points(
         points, stats = in_nanoseconds(points, of_unit), in_nanoseconds(stats, of_unit)
     extremes = {name: points[p] for p, name in ((0.0, "min"), (100.0, "max")) if p in points}
     inner = {p: v for p, v in points.items() if 0 < p < 100}
-    inner, reported_stats, run = stated(inner, extremes | dict(stats), run)
+    inner, reported_stats, run = consistent(inner, extremes | dict(stats), run)
     if count and len(inner) + ("max" in reported_stats) >= 3:
         return Histogram.from_percentiles(
             list(inner), list(inner.values()), count, unit, run=run, reported_stats=reported_stats
@@ -353,7 +353,7 @@ def histogram_of_both(
     """
     number, edge = np.asarray(counts, np.int64), np.asarray(highs, np.float64)
     total = int(number.sum())
-    inner, stats, run = stated({p: v for p, v in points.items() if 0 < p < 100}, stats, run)
+    inner, stats, run = consistent({p: v for p, v in points.items() if 0 < p < 100}, stats, run)
     reported_percentiles = (tuple(inner), tuple(inner.values()))
     reached = surely_within(list(inner), total + int(known.get("censored", 0)))
     inside = reached <= total  # the others lie in the censored mass

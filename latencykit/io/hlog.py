@@ -928,7 +928,7 @@ def sum_of_small(
         np.array([getattr(log.times, name) for log in logs]) for name in ("base", "first_start")
     )
     of = np.repeat(np.arange(len(logs)), as_positions(sizes))
-    # What follows is as in `_Scan.log` and in `too_long`; only they decide where it is close.
+    # What follows is as in `_Scan.log` and `longer_than_run`; only they decide where it is close.
     longest = highest_of(counts) * NANOSECONDS.get(unit, 0.0) / 1e9
     start, length = scan.found["start"] + base[of], scan.found["length"]
     since, offset = start - base[of], start - origin[of]

@@ -194,7 +194,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG0
             raise source.corrupt(None, seen, "its metadata", "convert the original")
         facts = json.loads(record)
         names = ["row", "layout", "index", "count"]
-        source.afford(8 * len(names) * file.metadata.num_rows, "a table of its rows")
+        source.check_memory(8 * len(names) * file.metadata.num_rows, "a table of its rows")
         place = file.schema_arrow.get_field_index("series")
         blocks: dict[str, list[Block]] = {name: [] for name in facts["series"]}
         for number in range(file.metadata.num_row_groups):

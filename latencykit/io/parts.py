@@ -26,7 +26,7 @@ from latencykit.io.reading import Selection, listed, select, unique_names
 from latencykit.io.source import Data
 from latencykit.units import format_duration
 
-TRAVELS = 32 << 20
+MAX_TRANSFER_BYTES = 32 << 20
 """Bytes of a log's counts that a cluster returns unchanged, if nothing is asked of it."""
 _BINS = 1000  # of a log that is larger
 
@@ -117,7 +117,7 @@ def read_part(
     return PartResult(tuple(answers), tuple(reports))
 
 
-def carried(data: object, most: float = math.inf, *, reachable: bool = False) -> Any:
+def for_transfer(data: object, most: float = math.inf, *, reachable: bool = False) -> Any:
     """Return data for another process: a log has its sum, and its intervals in memory.
 
     A log of more than `most` bytes is returned as it is where the other process can read its file
@@ -137,7 +137,7 @@ def carried(data: object, most: float = math.inf, *, reachable: bool = False) ->
                 f"its {len(data):,} intervals travelled as time bins of "
                 f"{format_duration(width * 1e9)}; sums and maxima are exact"
             )
-            return carried(data.resample(width)).with_run(notes=(*data.run.notes, text))
+            return for_transfer(data.resample(width)).with_run(notes=(*data.run.notes, text))
     return in_memory(data, blocks, whole)
 
 
@@ -221,7 +221,7 @@ def read_all(
             for source in sources
         )
     else:
-        ask = functools.partial(carried, most=TRAVELS)
+        ask = functools.partial(for_transfer, most=MAX_TRANSFER_BYTES)
         read = functools.partial(read_part, selection=selection, ask=ask)
         parts = executor.map(read, urls)  # Dask maps over no iterator
         results = (checked(part).series for part in parts)

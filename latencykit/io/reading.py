@@ -33,7 +33,7 @@ from latencykit.errors import (
 )
 from latencykit.io import registry
 from latencykit.io.files import source_of
-from latencykit.io.sanity_checks import settled, too_long
+from latencykit.io.sanity_checks import checked, longer_than_run
 from latencykit.io.source import (
     COMMANDS,
     LITERAL,
@@ -43,8 +43,8 @@ from latencykit.io.source import (
     Format,
     ReadOptions,
     SeveralDocuments,
+    SkippedLines,
     Source,
-    Tally,
     drop,
     level_name,
 )
@@ -286,11 +286,11 @@ def read_source(
 
         format = log_format(options.pattern)  # noqa: A001
     chosen = detect(source, format)
-    options = replace(options, tally=Tally())
+    options = replace(options, skipped=SkippedLines())
     try:
         series = _parsed(chosen, source, options)
     finally:
-        if more := options.tally.total - options.tally.reported:
+        if more := options.skipped.total - options.skipped.reported:
             options.report(f"skipped: {source.shown}: {more:,} more corrupt lines")
     if not any(
         not is_summary(data)
@@ -313,8 +313,8 @@ def read_source(
     result: dict[str, Data] = {}
     for name, data in series.items():
         run = data.run
-        doubt = too_long(data, source.highest)
-        doubts = filter(None, [cut, doubt, options.tally.note])  # more important than the rest
+        doubt = longer_than_run(data, source.highest)
+        doubts = filter(None, [cut, doubt, options.skipped.note])  # more important than the rest
         notes = dict.fromkeys([*doubts, *run.notes, *filter(None, [run.unit_note])])
         result[name or source.name] = data.with_run(
             source=source.name,
@@ -329,7 +329,7 @@ def read_source(
             if is_samples(data):
                 from latencykit.core.columns import Columns
 
-                again = replace(options, columns=True, report=drop, tally=Tally())
+                again = replace(options, columns=True, report=drop, skipped=SkippedLines())
                 size = len(data), int(data.duration.sum())
                 load = _Later(source, source.shown, again, chosen, name, size, shared)
                 result[name] = data.with_columns(Columns(load=load))
@@ -399,7 +399,7 @@ def _parsed(chosen: Format, source: Source, options: ReadOptions) -> dict[str, D
         with np.errstate(invalid="raise", over="raise"):
             runs = _runs(chosen, source, options)
         return {
-            f"run {number} {name}".rstrip() if len(runs) > 1 else name: settled(data)
+            f"run {number} {name}".rstrip() if len(runs) > 1 else name: checked(data)
             for number, run in enumerate(runs, 1)
             for name, data in run.items()
         }

@@ -37,15 +37,15 @@ _TEXTS = ("tool", "version", "command")
 _COUNTED = ("connections", "failed", "timeouts", "dropped", "unfinished")
 
 
-def stated(
+def consistent(
     points: Mapping[float, float], stats: Mapping[str, float], run: Run
 ) -> tuple[dict[float, float], dict[str, float], Run]:
     """Return percentiles and statistics that can be true, and the run with notes on the others."""
     unit = "none" if run.unit == "none" else "ns"
     wrong: list[str] = []
     kept: dict[str | float, float] = dict(sorted(points.items())) | dict(stats)
-    checked: list[str | float] = [name for name in _NAMES if name in stats]
-    for name in [*checked, *sorted(points)]:
+    names: list[str | float] = [name for name in _NAMES if name in stats]
+    for name in [*names, *sorted(points)]:
         kept[name] = value = _number(kept[name])
         if not 0 <= value < _SENTINEL:  # and not a number
             seen = f"{_named(name)} is {_shown(value, unit)}, which is not a latency"
@@ -121,10 +121,10 @@ def _shown(value: float, unit: str) -> str:
 
 
 # ------------------------------------------------------------ what was read
-def believed(data: Data) -> Data:
+def without_contradictions(data: Data) -> Data:
     """Return the data with only those reported statistics that fit each other and the buckets."""
     if is_summary(data):
-        points, stats, run = stated(data.reported_percentiles, data.stats, data.run)
+        points, stats, run = consistent(data.reported_percentiles, data.stats, data.run)
         count = whole_count(data.count)
         same = run is data.run and count == data.count and points == data.reported_percentiles
         return data if same else type(data)(stats, points, count, data.unit, run)
@@ -138,7 +138,7 @@ def believed(data: Data) -> Data:
             raise InvalidArgumentError(f"a value is {least:.4g}, which is not a latency")
     if not (data.reported_stats or data.reported_percentiles[0]):
         return data
-    points, stats, run = stated(
+    points, stats, run = consistent(
         dict(zip(*data.reported_percentiles, strict=True)), data.reported_stats, data.run
     )
     wrong: dict[str, str] = {}
@@ -169,9 +169,9 @@ def believed(data: Data) -> Data:
     )
 
 
-def settled(data: Data) -> Data:
+def checked(data: Data) -> Data:
     """Return data with statistics that can be true, and notes on the others."""
-    data = believed(data)
+    data = without_contradictions(data)
     changed: dict[str, Any] = {
         name: str(value)
         for name in _TEXTS
@@ -216,7 +216,7 @@ _SLACK = 10.0  # seconds; as long as wrk2 calibrates
 _MARGIN = 1.1
 
 
-def too_long(data: Data, highest: float | None = None) -> str | None:
+def longer_than_run(data: Data, highest: float | None = None) -> str | None:
     """Return a note on a latency that lasts longer than the run, or the log, or None.
 
     Of a log that is `highest`, in its unit, if it was decoded as it was read; a unit that the user

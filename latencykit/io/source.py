@@ -42,7 +42,7 @@ Locate = Callable[["Sequence[int]"], "list[tuple[int | None, str]]"]
 _FIRST = 10  # corrupt lines of a file that are reported one by one
 
 
-class Tally:
+class SkippedLines:
     """Counts the skipped lines of a file; the first few are reported one by one."""
 
     def __init__(self) -> None:
@@ -66,7 +66,7 @@ def refuse_rows(
     expected: str,
 ) -> None:
     """Raise for the first corrupt row; under ``lenient`` count all and report the first few."""
-    reported = rows[: _FIRST - options.tally.reported] if options.lenient else rows[:1]
+    reported = rows[: _FIRST - options.skipped.reported] if options.lenient else rows[:1]
     for line, text in locate(reported) if len(reported) else ():
         options.refuse(source, line, f"{seen}: {printable(text)!r}", expected)
     if len(rows) > len(reported):
@@ -133,7 +133,7 @@ def _unpacked(kind: str, source: Source, raw: IO[bytes]) -> Iterator[bytes]:
     try:
         for piece in (_messages if kind == _MESSAGES else _members)(kind, source, raw, make):
             size += len(piece)
-            source.afford(size)
+            source.check_memory(size)
             yield piece
     except LatencyKitError:
         raise
@@ -380,7 +380,7 @@ class ReadOptions:
     columns: bool = False
     jobs: int | None = None
     report: Callable[[str], None] = field(default=drop, repr=False)
-    tally: Tally = field(default_factory=Tally, repr=False, compare=False)
+    skipped: SkippedLines = field(default_factory=SkippedLines, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.unit is not None:
@@ -404,9 +404,9 @@ class ReadOptions:
         """Raise `error`, or under `lenient` count its lines and report the first few."""
         if not self.lenient:
             raise error
-        self.tally.total += count
-        if self.tally.reported < _FIRST:
-            self.tally.reported += 1
+        self.skipped.total += count
+        if self.skipped.reported < _FIRST:
+            self.skipped.reported += 1
             self.report(
                 f"skipped: {CorruptInputError(error.path, error.line, error.seen, error.expected)}"
             )
@@ -568,7 +568,7 @@ class Source:
         del vars(self)["head"]
         return True
 
-    def afford(self, size: int, what: str = "its content", *, whole: bool = False) -> None:
+    def check_memory(self, size: int, what: str = "its content", *, whole: bool = False) -> None:
         """Raise where what is to be decoded takes more memory than a file of this size may.
 
         With `whole` it is kept at once.

@@ -269,7 +269,7 @@ def _due_text(result: Diagnosis) -> str:
     if all_due:
         return f"{text}, and all of them are recorded"
     if not left.sends_known:
-        slow = round(float((left.throughout + left.partly).sum()))
+        slow = round(float((left.throughout + left.partial).sum()))
         return f"{text}; {format_items(slow, 'request')} {_were(slow)} as slow"
     recorded = max(round(there), 1)
     return f"{text}; {show(recorded)} {'is' if recorded == 1 else 'are'} recorded"

@@ -557,8 +557,8 @@ def test_usual_values_may_be_below_what_the_source_resolves(usual: float) -> Non
 @pytest.mark.parametrize("length", [[1.0, 2.0], [2.0, 1.0]])
 def test_of_stalls_that_tell_as_much_the_longest_decides(length: list[float]) -> None:
     record = StallRecord(
-        length, due=[10.0, 10.0], sent=0.0, missing=10.0, throughout=1.0, partly=0.0, tail=0.0,
-        usual=0.001, rate=10.0, count=1000.0, timed=False,
+        length, due=[10.0, 10.0], sent=0.0, missing=10.0, throughout=1.0, partial=0.0, tail=0.0,
+        baseline=0.001, rate=10.0, count=1000.0, timed=False,
     )  # fmt: skip
     assert length[explain_stalls(record, "generator", None).decisive] == 2.0
 

@@ -12,7 +12,7 @@ from latencykit._arrays import as_positions
 from latencykit.core.blocks import MemoryPart, block_of_rows
 from latencykit.core.histogram import Histogram, as_interval, merge_histograms, of_interval
 from latencykit.core.histogram_log import HistogramLog, interval_series
-from latencykit.io.parts import carried
+from latencykit.io.parts import for_transfer
 from latencykit.views.page_data import page_bins
 from tests.conftest import log_of_values
 
@@ -82,7 +82,7 @@ def test_series_of_intervals_never_look_better_than_the_values():
         lambda log: lk.merge(log.by_tag()),
         lambda log: log.to_unit("ms").to_unit("ns"),
         lambda log: pickle.loads(pickle.dumps(log)),
-        carried,
+        for_transfer,
         lambda log: page_bins(log)[0].log("ns"),
     ],
     ids=["resample", "twice", "tag", "merge", "tags", "unit", "pickle", "carried", "page"],

@@ -15,7 +15,7 @@ from latencykit.core import log_cache
 from latencykit.distributed import executors as engines
 from latencykit.distributed.executors import LocalExecutor, Task, read_each
 from latencykit.io import files as places
-from latencykit.io.parts import PartResult, carried
+from latencykit.io.parts import PartResult, for_transfer
 from tests.conftest import RAW
 from tests.distributed.conftest import rows_of
 
@@ -80,7 +80,7 @@ def test_a_pool_that_is_given_up_ends_though_an_answer_is_on_its_way():
 @pytest.mark.parametrize("room", [0, math.inf])
 def test_a_log_travels_with_its_sum_and_its_intervals_or_where_they_are(room):
     log = lk.read(RAW)
-    travelled = pickle.loads(pickle.dumps(carried(log, room, reachable=True)))
+    travelled = pickle.loads(pickle.dumps(for_transfer(log, room, reachable=True)))
     assert rows_of(travelled) == rows_of(log)
     assert travelled.histogram().counts.tolist() == log.histogram().counts.tolist()
     assert travelled.between(3, 9).histogram().count == log.between(3, 9).histogram().count
@@ -90,8 +90,8 @@ def test_a_log_travels_with_its_sum_and_its_intervals_or_where_they_are(room):
 
 def test_only_what_another_process_cannot_read_travels_in_memory(make_log, tmp_path):
     log = lk.read(make_log(tmp_path / "a.hlog"))
-    assert carried(log, 100, reachable=True) is log
-    far = carried(log, 100)
+    assert for_transfer(log, 100, reachable=True) is log
+    far = for_transfer(log, 100)
     assert far is not log
     assert rows_of(far) == rows_of(log)
 

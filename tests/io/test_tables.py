@@ -16,7 +16,7 @@ from latencykit.analysis.slo import SLO
 from latencykit.core.columns import encoded
 from latencykit.core.samples import OUTCOMES
 from latencykit.errors import LatencyKitError
-from latencykit.io.raw.outcomes import candidate, outcome_of_word, reading_of
+from latencykit.io.raw.outcomes import candidate, outcome_of_word, outcome_rule
 from latencykit.io.writing import write_series as write
 
 MS = 1_000_000
@@ -243,7 +243,7 @@ def test_no_name_and_no_cell_breaks_the_reading_of_outcomes():
         name = "".join(dice.choices(words, k=dice.randint(1, 5)))
         found = candidate(name)
         if found is not None:
-            reading_of(encoded(np.array(dice.choices(cells, k=6), object)), found)
+            outcome_rule(encoded(np.array(dice.choices(cells, k=6), object)), found)
 
 
 # ---------------------------------------------------------------- counts and percentiles

@@ -16,7 +16,7 @@ import numpy as np
 from latencykit._text import printable
 from latencykit._typing import AnyArray
 from latencykit.errors import InvalidArgumentError, LatencyKitError, MissingPackageError
-from latencykit.io.raw.build_samples import gathered
+from latencykit.io.raw.build_samples import build_data
 from latencykit.io.raw.cells import latency_columns
 from latencykit.io.raw.columns import ColumnPlan, looked_at, plan_of
 from latencykit.io.rows import Table, bytes_type, cells_of, refuse_twice
@@ -53,7 +53,7 @@ def _data_of(
             yield replace(table, first=done)
             done += len(table)
 
-    return gathered(
+    return build_data(
         numbered(), plan, options, source, lambda rows: [(None, f"row {k + 1}") for k in rows], []
     )
 
@@ -110,7 +110,7 @@ def _data_of_batches(
 
     def tables(plan: ColumnPlan) -> Iterator[Table]:
         columns = [*plan.numbers, *plan.words]
-        source.afford(rows * len(columns) * _CELL, "a table of its rows")
+        source.check_memory(rows * len(columns) * _CELL, "a table of its rows")
         coded = [name for name in plan.words if bytes_type(kinds[name])]
         return map(Table.of_arrow, batches(columns, coded, _ROWS))
 
@@ -242,7 +242,7 @@ def read_npz(source: Source, options: ReadOptions) -> dict[str, Data]:
     with _intact(source, "these are not arrays of numbers", expected), source.open() as stream:
         with zipfile.ZipFile(stream) as archive:
             size = sum(member.file_size for member in archive.infolist())
-            source.afford(size, whole=size > 2 * source.size)
+            source.check_memory(size, whole=size > 2 * source.size)
         stream.seek(0)
         with np.load(stream) as saved:
             arrays = {name: saved[name] for name in saved.files}

@@ -215,7 +215,7 @@ class _Rows:
         return self.source.corrupt(None, "; ".join(seen), "", "")
 
 
-def gathered(
+def build_data(
     frames: Iterable[Table],
     plan: ColumnPlan,
     options: ReadOptions,

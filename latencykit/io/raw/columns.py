@@ -32,7 +32,7 @@ from latencykit.io.raw.cells import (
     times_of,
 )
 from latencykit.io.raw.log_parts import hint_of
-from latencykit.io.raw.outcomes import Reading, candidate, reading_of, words_of
+from latencykit.io.raw.outcomes import OutcomeRule, candidate, outcome_rule, words_of
 from latencykit.io.source import ReadOptions, Source
 from latencykit.units import NANOSECONDS
 
@@ -67,7 +67,7 @@ class ColumnPlan:
     unit: str  # of the numbers; ``none`` for bare ones
     unit_from: UnitFrom
     moments: dict[str, TimestampColumn]  # for ``start``, ``end`` and ``intended``
-    outcomes: tuple[Reading, ...]  # columns of outcomes, and how each is understood
+    outcomes: tuple[OutcomeRule, ...]  # columns of outcomes, and how each is understood
     failures_known: bool  # false where a column looks like an outcome and is not understood
     connection: str | None
     connection_kind: Kind
@@ -418,7 +418,7 @@ def _epoch_unit(values: Floats) -> str | None:
 
 def _understood(
     sample: Sample, columns: Sequence[str], notes: list[str]
-) -> tuple[tuple[Reading, ...], bool]:
+) -> tuple[tuple[OutcomeRule, ...], bool]:
     """Columns of outcomes, and whether all that look like such are understood."""
     readings, strange, others = [], [], []
     if "outcome" in columns and {*coded(sample["outcome"])[1]} <= {*OUTCOMES}:
@@ -427,7 +427,7 @@ def _understood(
         outcome = candidate(column)
         if outcome is None:
             continue
-        reading = reading_of(sample[column], outcome)
+        reading = outcome_rule(sample[column], outcome)
         if reading is not None:
             readings.append(reading)
             notes += [reading.note] if reading.note else []

@@ -14,7 +14,7 @@ from latencykit.io import percentile_lines
 from latencykit.io import writing as csv_out
 from latencykit.io.build import EMPTY
 from latencykit.io.raw.aggregates import looks_aggregated
-from latencykit.io.raw.build_samples import gathered
+from latencykit.io.raw.build_samples import build_data
 from latencykit.io.raw.cells import (
     Sample,
     Style,
@@ -257,7 +257,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
         return replace(table, columns=columns)
 
     frames = map(usual, table_chunks(source, options, layout, notes))
-    return gathered(frames, plan, options, source, partial(row_texts, source, layout), notes)
+    return build_data(frames, plan, options, source, partial(row_texts, source, layout), notes)
 
 
 _MEANT = {"comma": "1,234 is taken as 1.234", "grouped": "1,234 is taken as 1234"}

@@ -17,7 +17,7 @@ from latencykit._threads import in_order, jobs
 from latencykit.io import json_text, percentile_lines
 from latencykit.io.build import word_set
 from latencykit.io.raw.aggregates import looks_aggregated
-from latencykit.io.raw.build_samples import gathered
+from latencykit.io.raw.build_samples import build_data
 from latencykit.io.raw.cells import are_statistics, latency_columns, roles_of, start_and_end
 from latencykit.io.raw.columns import ColumnPlan, looked_at, plan_of
 from latencykit.io.raw.outcomes import candidate
@@ -103,7 +103,7 @@ def read_lines(
     plan = plan or plan_of(_sample_of(records, options).columns, options, source)
     notes: list[str] = []
     frames = _frames(source, options, (*plan.numbers, *plan.words), notes)
-    return gathered(frames, plan, options, source, partial(_lines_of, source), notes)
+    return build_data(frames, plan, options, source, partial(_lines_of, source), notes)
 
 
 def _sample_of(records: Sequence[Mapping[str, object]], options: ReadOptions) -> Table:
@@ -188,7 +188,7 @@ _CELL = 16  # bytes
 def _table_of_objects(
     records: Sequence[Mapping[str, object]], columns: Sequence[str], source: Source
 ) -> Table:
-    source.afford(len(records) * len(columns) * _CELL, "a table of all its columns")
+    source.check_memory(len(records) * len(columns) * _CELL, "a table of all its columns")
     paths = {column: column.split(".") for column in columns}
     return Table(
         {
@@ -280,7 +280,7 @@ def read_pairs(
         if others:
             notes.append(f"{format_items(others, 'line')} about something else left out")
 
-    return gathered(frames(), plan, options, source, partial(_lines_of, source), notes)
+    return build_data(frames(), plan, options, source, partial(_lines_of, source), notes)
 
 
 def _lines_of(source: Source, rows: Sequence[int]) -> list[tuple[int | None, str]]:
@@ -325,7 +325,7 @@ def read_document(source: Source, options: ReadOptions) -> dict[str, Data]:
     def locate(rows: Sequence[int]) -> list[tuple[int | None, str]]:
         return [(None, f"entry {row + 1}") for row in rows]
 
-    return gathered([table], plan, options, source, locate, [])
+    return build_data([table], plan, options, source, locate, [])
 
 
 def _lists_in(value: object) -> tuple[list[Any] | None, dict[str, list[Any]]]:

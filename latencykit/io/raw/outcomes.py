@@ -132,7 +132,7 @@ class Candidate:
 
 
 @record()
-class Reading:
+class OutcomeRule:
     """How the cells of a column are understood."""
 
     column: str
@@ -203,7 +203,7 @@ def _texts(cells: Cells) -> tuple[AnyArray, list[str]]:
     return codes, [name.strip()[:_LONGEST].lower().removesuffix(".0") for name in names]
 
 
-def reading_of(sample: Cells, column: Candidate) -> Reading | None:
+def outcome_rule(sample: Cells, column: Candidate) -> OutcomeRule | None:
     """Return how a column is read, judged by its first cells; None where it is not understood."""
     codes, texts = _texts(sample)
     often: Counter[str] = Counter()
@@ -220,29 +220,29 @@ def reading_of(sample: Cells, column: Candidate) -> Reading | None:
     flipped = column.sense != "good"
     fine = _OK if flipped else UNKNOWN
     if not often:
-        return Reading(column.column, "text", True, failure, _OK) if flipped else None
+        return OutcomeRule(column.column, "text", True, failure, _OK) if flipped else None
     if set(often) <= _TRUE | _FALSE:
-        return Reading(column.column, "flags", flipped, failure, fine)
+        return OutcomeRule(column.column, "flags", flipped, failure, fine)
     if all(_REAL.fullmatch(text) for text in often):
         if column.sense != "bad" or not all(_WHOLE.fullmatch(text) for text in often):
             return None
         values = {int(float(text)) for text in often}
         if values <= _HTTP | {0, -1} and min(values - {0, -1}, default=400) < 400:
-            return Reading(column.column, "http", empty=_OK)
+            return OutcomeRule(column.column, "http", empty=_OK)
         if column.family == "grpc" and values <= set(range(len(_GRPC_CODES))):
-            return Reading(column.column, "grpc", empty=_OK)
-        return Reading(column.column, "counts", empty=_OK) if 0 in values or empties else None
+            return OutcomeRule(column.column, "grpc", empty=_OK)
+        return OutcomeRule(column.column, "counts", empty=_OK) if 0 in values or empties else None
     understood = {
         text: _OK if flipped and text in _FALSE else outcome_of_word(text) for text in often
     }
     if None not in understood.values():
-        return Reading(column.column, "words", flipped, failure, fine)
+        return OutcomeRule(column.column, "words", flipped, failure, fine)
     if flipped and (empties or _OK in understood.values()):
-        return Reading(column.column, "text", flipped, failure, _OK)
+        return OutcomeRule(column.column, "text", flipped, failure, _OK)
     return None
 
 
-def _status(candidate: Candidate, often: dict[str, int]) -> Reading | None:
+def _status(candidate: Candidate, often: dict[str, int]) -> OutcomeRule | None:
     """Codes or words in a column that is named as a status."""
     column, total = candidate.column, sum(often.values())
     if not total:
@@ -251,19 +251,19 @@ def _status(candidate: Candidate, often: dict[str, int]) -> Reading | None:
         values = {int(float(text)): number for text, number in often.items()}
         codes = set(values) - {0, -1}
         if candidate.family == "grpc" and set(values) <= set(range(len(_GRPC_CODES))):
-            return Reading(column, "grpc")
+            return OutcomeRule(column, "grpc")
         if candidate.family == "exit" and not (codes and codes <= _HTTP and 200 in codes):
-            return Reading(column, "exit")
+            return OutcomeRule(column, "exit")
         sure = candidate.strong and candidate.coded
         good = sum(values[code] for code in codes if code < 400)
         if codes and codes <= _HTTP and (sure or 2 * good > total):
-            return Reading(column, "http")
+            return OutcomeRule(column, "http")
         usual = sum(values[code] for code in codes & _HTTP)
         if sure and min(codes, default=0) >= 100 and max(codes) < 1000 and usual > 0.9 * total:
-            return Reading(column, "http")
+            return OutcomeRule(column, "http")
         if candidate.strong and codes - {1} and 2 * values.get(0, 0) > total:
             note = f"column {column!r}: 0 is taken as a success, other numbers as failures"
-            return Reading(column, "exit", note=note)
+            return OutcomeRule(column, "exit", note=note)
         return None
     understood = {text: outcome_of_word(text) for text in often}
     good = sum(number for text, number in often.items() if understood[text] == _OK)
@@ -272,7 +272,7 @@ def _status(candidate: Candidate, often: dict[str, int]) -> Reading | None:
         return None
     if not good and not candidate.strong:
         return None
-    return Reading(column, "words", empty=UNKNOWN if good else _OK)
+    return OutcomeRule(column, "words", empty=UNKNOWN if good else _OK)
 
 
 def outcome_of_word(text: str) -> int | None:
@@ -321,7 +321,7 @@ def _of_http(status: int) -> int:
     return _OK if 100 <= status < 400 else _ERROR
 
 
-def outcome_of(cells: Cells, reading: Reading) -> tuple[NDArray[np.int8], list[str]]:
+def outcome_of(cells: Cells, reading: OutcomeRule) -> tuple[NDArray[np.int8], list[str]]:
     """Return positions in `OUTCOMES` (`UNKNOWN`: empty), and unknown words, which are failures."""
     codes, texts = _texts(cells)
     style, strange = reading.style, list[str]()

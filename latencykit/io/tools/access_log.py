@@ -34,7 +34,7 @@ from latencykit.io.raw import objects
 from latencykit.io.raw.cells import Kind, latency_columns, named
 from latencykit.io.raw.columns import ColumnPlan, TimestampColumn
 from latencykit.io.raw.log_parts import hint_of
-from latencykit.io.raw.outcomes import Reading, Style
+from latencykit.io.raw.outcomes import OutcomeRule, Style
 from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 from latencykit.io.text_reports import certain
 from latencykit.io.tools.log_lines import SERVER_SIDE, TRAEFIK, Log
@@ -332,9 +332,9 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
     )
     side = {} if stamp is None else {"start" if begin else "end": TimestampColumn(stamp, kind, "s")}
     style: Style = "proxied" if status == "response_code" else "served"
-    outcomes = [Reading(status, style, empty=0)] if status else []
+    outcomes = [OutcomeRule(status, style, empty=0)] if status else []
     if status == "response_code" and "response_flags" in first:
-        outcomes.append(Reading("response_flags", "envoy", empty=0))
+        outcomes.append(OutcomeRule("response_flags", "envoy", empty=0))
     unit, unit_from = options.resolve_unit(unit)
     used = (time, *begins, *ends, "connection")
     plan = ColumnPlan(

@@ -12,7 +12,7 @@ from latencykit.core.run import Run
 from latencykit.core.summary import Summary
 from latencykit.io import json_text
 from latencykit.io.build import nanoseconds, percentile_named, unit_in
-from latencykit.io.sanity_checks import stated
+from latencykit.io.sanity_checks import consistent
 from latencykit.io.source import Data, ReadOptions, Series, Source
 from latencykit.io.text_reports import has_match, line_numbers, plain
 from latencykit.units import parse_duration
@@ -114,7 +114,7 @@ def _by_package(
                     stats = {} if part else {"mean": nanoseconds(metrics["ns/op"], "ns")}
                     stats |= {"max": points[100.0]} if 100.0 in points else {}
                     inner = {level: value for level, value in points.items() if level < 100}
-                    inner, stats, run = stated(inner, stats, common)
+                    inner, stats, run = consistent(inner, stats, common)
                     run = run if reported else run.with_notes(_HINT)
                     data = Summary(stats, inner, None if part else count, "ns", run)
                     parts.setdefault(f"{label} {part}".rstrip(), []).append(data)

@@ -21,11 +21,11 @@ from latencykit._text import format_items, printable
 from latencykit.core.columns import Words, coded
 from latencykit.core.run import UnitFrom
 from latencykit.errors import InvalidArgumentError
-from latencykit.io.raw.build_samples import gathered
+from latencykit.io.raw.build_samples import build_data
 from latencykit.io.raw.cells import latency_columns
 from latencykit.io.raw.columns import TimestampColumn, plan_of
 from latencykit.io.raw.log_parts import ESCAPES, hint_of, rows_of
-from latencykit.io.raw.outcomes import Reading
+from latencykit.io.raw.outcomes import OutcomeRule
 from latencykit.io.rows import CUT_LINE, Table, line_chunks
 from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Source
 from latencykit.io.text_reports import certain
@@ -34,7 +34,7 @@ Groups = dict[str, int]
 
 SERVER_SIDE = "measured by the server: excludes what requests waited before they arrived"
 _SAMPLE = 400  # lines
-_SERVED = Reading("status", "served", empty=0)
+_SERVED = OutcomeRule("status", "served", empty=0)
 
 
 @record()
@@ -87,7 +87,7 @@ class Log:
         both = {"status", "outcome"} <= kept.keys()
         plan = plan_of({k: v for k, v in kept.items() if k != "outcome" or not both}, named, source)
         outcomes = [_SERVED if row.column == "status" else row for row in plan.outcomes]
-        plan = replace(plan, outcomes=(*outcomes, *[Reading("outcome", "words")] * both))
+        plan = replace(plan, outcomes=(*outcomes, *[OutcomeRule("outcome", "words")] * both))
         if self.tool or plan.tag == "method":
             plan = replace(plan, tag=None)
         if self.tool:  # a client's address is not a connection
@@ -96,7 +96,7 @@ class Log:
             if side is not None and not plan.moments:  # a time, though this one cannot be read
                 plan = replace(plan, moments={side: TimestampColumn(side, "moment", "ns")})
         notes: list[str] = []
-        series = gathered(
+        series = build_data(
             self._tables(source, options, pattern, notes), plan, options, source,
             partial(_lines_of, source, pattern), notes,
         )  # fmt: skip

@@ -14,7 +14,7 @@ from latencykit.core.run import Run
 from latencykit.core.summary import Summary
 from latencykit.errors import InvalidArgumentError
 from latencykit.io.build import data_from_points
-from latencykit.io.sanity_checks import stated, whole_count
+from latencykit.io.sanity_checks import consistent, whole_count
 from tests.conftest import DATA
 from tests.io.test_cases import text_of
 
@@ -26,7 +26,7 @@ IMPOSSIBLE = [-1.0, math.nan, math.inf, -math.inf, -(2.0**63), 2.0**63, float(2*
 @pytest.mark.parametrize("value", IMPOSSIBLE)
 @pytest.mark.parametrize("name", ["mean", "std", "min", "max"])
 def test_what_no_latency_can_be_is_left_out(name, value):
-    points, stats, run = stated(
+    points, stats, run = consistent(
         {50: 5 * MS},
         {"mean": 5 * MS, "max": 9 * MS, "min": 1 * MS, "std": 1 * MS} | {name: value},
         Run(),
@@ -36,7 +36,7 @@ def test_what_no_latency_can_be_is_left_out(name, value):
     assert points == {50: 5 * MS}
     assert len(run.notes) == 1
     assert "which is not a latency" in run.notes[0]
-    points, _, run = stated({50: value, 99: 3 * MS}, {}, Run())
+    points, _, run = consistent({50: value, 99: 3 * MS}, {}, Run())
     assert points == {99: 3 * MS}
     assert run.notes[0].startswith("p50 is ")
 
@@ -52,13 +52,13 @@ def test_what_no_latency_can_be_is_left_out(name, value):
     ],
 )
 def test_what_contradicts_is_not_believed(points, stats, left):
-    _, held, run = stated(points, stats, Run())
+    _, held, run = consistent(points, stats, Run())
     assert set(held) == left
     assert len(run.notes) == 1
 
 
 def test_a_percentile_that_falls_is_raised_never_lowered():
-    points, _, run = stated({50: 2 * MS, 90: 9 * MS, 99: 4 * MS, 99.9: 5 * MS}, {}, Run())
+    points, _, run = consistent({50: 2 * MS, 90: 9 * MS, 99: 4 * MS, 99.9: 5 * MS}, {}, Run())
     assert list(points.values()) == [2 * MS, 9 * MS, 9 * MS, 9 * MS]
     assert [note[:3] for note in run.notes] == ["p99", "p99"]
 
@@ -80,7 +80,7 @@ def test_a_percentile_that_falls_is_raised_never_lowered():
     ],
 )
 def test_rounding_contradicts_nothing(points, stats, unit):
-    _, held, run = stated(points, stats, Run(unit=unit))
+    _, held, run = consistent(points, stats, Run(unit=unit))
     assert held == stats
     assert not run.notes
 
@@ -103,7 +103,7 @@ def test_no_honest_statistics_are_doubted_however_they_are_rounded(values, digit
     rounded = {name: round(value / grain) * grain for name, value in exact.items()}
     for stats in (exact, rounded):
         given_points = {p: float(f"{value:.{digits - 1}e}") for p, value in points.items()}
-        _, held, run = stated(given_points, stats, Run(unit=unit))
+        _, held, run = consistent(given_points, stats, Run(unit=unit))
         assert held == stats, run.notes
         assert not run.notes
 
@@ -114,11 +114,11 @@ def test_no_honest_statistics_are_doubted_however_they_are_rounded(values, digit
     st.dictionaries(st.sampled_from(["mean", "std", "min", "max"]), st.floats() | st.integers()),
 )
 def test_what_comes_of_it_can_be_true(points, stats):
-    inner, held, run = stated(points, stats, Run())
+    inner, held, run = consistent(points, stats, Run())
     values = [value for _, value in sorted(inner.items())]
     assert values == sorted(values)
     assert all(0 <= value < 2**63 for value in [*values, *held.values()])
-    again = stated(inner, held, run)
+    again = consistent(inner, held, run)
     assert again == (inner, held, run)
 
 
