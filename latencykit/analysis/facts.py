@@ -87,7 +87,7 @@ class Facts:
 
     @cached_property
     def connections(self) -> int | None:
-        """As given, as the source says, from its column, or as a test estimated."""
+        """Their number: given, stated by the source, from its column, or estimated by a test."""
         known, data = self.given_connections or self.run.connections, self.data
         if known is None and isinstance(data, Samples) and data.connection is not None:
             known = int(np.unique(data.connection).size)

@@ -186,7 +186,7 @@ class Trace:
 
     @cached_property
     def baseline(self) -> float:
-        """See `usual_latency`; seconds."""
+        """Latency of a request that no stall holds, as `usual_latency` has it; seconds."""
         if not self.latency.size:
             return 0.0
         return usual_latency(np.percentile(self.latency, [10, 50]))
@@ -1001,7 +1001,7 @@ TAIL = TailRules()
 
 
 def beyond_tail(least: float, number: int, values: Floats, counts: Floats) -> float:
-    """As `tail_decades`; a constant service has no tail, and may have a heavy one from there."""
+    """Return `tail_decades`; a constant service may have a heavy tail from its latency on."""
     beyond = tail_decades(least, number, values, counts)
     if beyond != 0.0:
         return beyond

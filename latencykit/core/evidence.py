@@ -91,7 +91,7 @@ class Evidence(Value):
 
     @property
     def failures(self) -> Jackknife | None:
-        """The same of failed requests: good ones and others; None where times are unknown."""
+        """How the share of failed requests varies over the run; None where times are unknown."""
         return None
 
     def doubts(self, confidence: float = 0.95) -> tuple[Doubt, ...]:
@@ -325,7 +325,7 @@ class TimedSupport(Evidence):
 
 @record(eq=False)
 class OrderedSupport(TimedSupport):
-    """The same without times: rows of the table are neighbouring requests, in order."""
+    """Support of samples without times: rows of the table are neighbouring requests."""
 
     @property
     def _seconds(self) -> float:

@@ -294,7 +294,7 @@ def fifo_replies(sent: Floats, work: Floats, stalls: Floats) -> Floats:
 
 
 class Queue:
-    """The same servers, one request after the other, for generators that wait for replies.
+    """A queue that takes one request after the other, for generators that wait for replies.
 
     Such a load generator's next send depends on the reply before, so that this cannot be done in
     one vectorised pass.

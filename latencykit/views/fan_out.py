@@ -44,7 +44,7 @@ class CallsRecord(UsersRecord):
     """Seconds per interval whose calls share their fate."""
     note: str
     independent: NotRequired[UsersRecord]
-    """The same if calls were independent."""
+    """What users would wait for if calls were independent."""
 
 
 class FanOutRecord(TypedDict):

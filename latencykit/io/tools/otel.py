@@ -263,7 +263,7 @@ def _printed(source: Source) -> Iterator[JSONObject]:
 
 
 def _plain(value: object) -> object:
-    """The same with keys in lower case and without underscores; attributes keep theirs."""
+    """A value with its keys in lower case, without underscores; attributes keep theirs."""
     if isinstance(value, dict):
         plain = {name.lower().replace("_", ""): item for name, item in value.items()}
         return {key: v if key == "attributes" else _plain(v) for key, v in plain.items()}

@@ -473,7 +473,7 @@ def _message(fields: list[tuple[str, Any]]) -> Any:
 
 
 def _buckets(record: JSONObject, source: Source) -> tuple[Floats, Floats, Floats]:
-    """Both edges and the counts of the buckets of a native histogram, of zero and above it."""
+    """Edges and counts of the buckets of a native histogram, of zero and above it."""
     spans = record.get("positive_span", ())
     deltas = record.get("positive_delta", ())
     counts = np.asarray(record.get("positive_count", ()), np.float64)

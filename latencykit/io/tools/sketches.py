@@ -154,7 +154,7 @@ def _of_bytes(data: bytes) -> SketchBuckets | None:
 
 
 def _rounded(mean: ArrayLike, weight: ArrayLike, least: float, most: float) -> SketchBuckets | None:
-    """The same of means in single precision, which may round them beyond the extremes."""
+    """Buckets of centroids in single precision, which may round them beyond the extremes."""
     with np.errstate(invalid="ignore"):  # corrupt bytes that are not a number
         means = np.asarray(mean, np.float64)
     near = np.abs(means) * 2.0**-20  # differences add up in the AVL tree's encoding
@@ -383,7 +383,7 @@ def _power(log: Floats, form: str) -> Floats:
 
 
 def _edges(place: Floats, gamma: float, form: str, source: Source) -> tuple[Floats, Floats]:
-    """Both edges of the buckets at some indices, without the offset."""
+    """Lower and upper edges of the buckets at some indices, without the offset."""
     if form == "NONE":
         step, after, before = math.log2(gamma), 1, -1
     else:
