@@ -48,8 +48,8 @@ class Report:
     run: Run
     stats: Mapping[str, float] = field(default_factory=dict)
     points: Mapping[float, float] = field(default_factory=dict)
-    count: int | None = None  # requests among the values; `mixed` of them failed
-    mixed: int = 0
+    count: int | None = None  # requests among the values; `failures_included` of them failed
+    failures_included: int = 0
     edges: tuple[float, ...] = ()  # upper ends of buckets, and the number of values in each
     counts: tuple[int, ...] = ()
     statuses: Mapping[str, int] = field(default_factory=dict)
@@ -60,20 +60,22 @@ class Report:
 
 def data_of(report: Report) -> Data:
     """Return what a report amounts to: the finest distribution that it allows."""
-    run = report.run.with_notes(*build.mixed_note(report.mixed))
+    run = report.run.with_notes(*build.mixed_note(report.failures_included))
     counted, count, stats = sum(report.counts), report.count, dict(report.stats)
     points = {p: value for p, value in report.points.items() if 0 < p < 100}
     if 0 < counted < (count or 0) and TRUNCATED not in run.notes:
         run = run.with_notes(f"the distribution is of the first {counted:,} of {count:,} replies")
         stats.pop("mean", None)  # the sum of all by the number of the first ones
     count = counted or None if count is None else count
-    good = None if count is None else count - report.mixed
+    good = None if count is None else count - report.failures_included
     if (good is not None and good <= 0 and not points) or (count is None and not (points or stats)):
         return build.unanswered(run)
     data: Data
     if counted and counted >= (good or 0):
         # which of the values are those of failed requests is not known: as many of each bucket
-        kept = np.cumsum(report.counts) * ((good or counted) / counted if report.mixed else 1)
+        kept = np.cumsum(report.counts) * (
+            (good or counted) / counted if report.failures_included else 1
+        )
         counts = np.diff(np.rint(kept), prepend=0).astype(np.int64).tolist()
         data = build.histogram_of_both(points, report.edges, counts, stats, run)
     else:
@@ -118,7 +120,7 @@ def report_of(
     failed = run.failed + sum(errors.values()) - late + mixed
     run = run.replace(failed=failed, timeouts=run.timeouts + late)
     count = sum(statuses.values()) if count is None and statuses else count
-    return data_of(finish(replace(report, run=run, count=count, mixed=mixed)))
+    return data_of(finish(replace(report, run=run, count=count, failures_included=mixed)))
 
 
 def as_it_is(report: Report) -> Report:

@@ -33,7 +33,7 @@ def _counted(report: Report, codes: list[int], errors: dict[str, int]) -> Report
     notes = [f"{count:,} × {printable(text, 100)}" for text, count in list(errors.items())[:5]]
     run = report.run.replace(failed=bad - late, timeouts=late).with_notes(*notes)
     run = run if report.points or sum(codes) == bad else run.with_notes(_HINT)
-    return replace(report, run=run, count=sum(codes), mixed=bad)
+    return replace(report, run=run, count=sum(codes), failures_included=bad)
 
 
 def finish_json(report: Report, record: Any) -> Report:

@@ -55,11 +55,14 @@ def evenly(report: Report) -> Report:
         answered = round(run.achieved * run.duration) - sum(report.errors.values())
         report = replace(report, count=answered)
     if "(2xx only)" in report.text:  # of the percentiles and buckets, not of the statistics
-        failed = report.mixed
+        failed = report.failures_included
         stats = {"max": report.edges[-1]} if failed and report.edges else report.stats
         count = None if report.count is None else report.count - failed
         report = replace(
-            report, stats={} if failed and not report.edges else stats, mixed=0, count=count
+            report,
+            stats={} if failed and not report.edges else stats,
+            failures_included=0,
+            count=count,
         )
     edges, counts, stats = report.edges, report.counts, report.stats
     near = 0.0006 * (1e9 if "secs" in report.text else 1e6) + 1.0

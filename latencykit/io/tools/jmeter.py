@@ -188,7 +188,7 @@ _LINE = re.compile(
 
 def with_failures(report: Report, *_: Any) -> Report:
     """Failed samples are among the values."""
-    return replace(report, mixed=report.run.failed)
+    return replace(report, failures_included=report.run.failed)
 
 
 def read_summary(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001

@@ -46,7 +46,7 @@ def finish_text(report: Report) -> Report:
 
 def finish_json(report: Report, record: Any) -> Report:
     """Compare the times to the first byte with the total ones; equal marks fall together."""
-    good = (report.count or 0) - (report.mixed if report.text else 0)
+    good = (report.count or 0) - (report.failures_included if report.text else 0)
     if sum(report.counts) != good:
         report = replace(report, edges=(), counts=())
     first = at(record, "firstBytePercentiles") or {}

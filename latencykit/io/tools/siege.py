@@ -33,7 +33,7 @@ def finish(report: Report, record: Any = None) -> Report:
     run, mean = report.run, report.stats["mean"]
     good = at(record, _GOOD) if record else fact(report.text, r"Successful t\w+: +(\d+)", int)
     if good is not None and (bad := (report.count or 0) - good) > 0:  # siege's own count is 0
-        report, run = replace(report, mixed=bad), run.replace(failed=run.failed + bad)
+        report, run = replace(report, failures_included=bad), run.replace(failed=run.failed + bad)
     busy = (run.connections or 0.0) * (run.duration or 0.0)
     notes = ["siege prints times to 10 ms", _HINT]
     if mean < 1e8 and busy and report.count:
