@@ -23,6 +23,14 @@ def checked_page(path: Path) -> Path:
     return path
 
 
+def checked_chart(path: Path) -> str:
+    """Return the ending of a chart's file, one of png, svg and pdf."""
+    kind = path.suffix.lower().removeprefix(".")
+    if kind not in ("png", "svg", "pdf"):
+        raise InvalidArgumentError(f"{path.name}: charts are written as .png, .svg or .pdf")
+    return kind
+
+
 def check_folder(path: Path) -> None:
     """Refuse a file in a directory that does not exist, before it takes long to make."""
     if not path.parent.is_dir():

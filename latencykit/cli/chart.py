@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from latencykit.cli.inputs import Input, load, with_parts
+from latencykit._files import checked_chart
+from latencykit.cli.inputs import load, with_parts
 from latencykit.cli.options import (
     OUTPUT_FILE,
     Command,
@@ -119,14 +119,12 @@ def command(
             f"--term draws for people, --format {style} prints for programs; leave one of them out"
         )
     if out is not None and not page:
-        from latencykit.plot.files import checked_ending
-
-        checked_ending(out)  # before anything is read
+        checked_chart(out)  # before anything is read
     spec = look["slo"]
     if spec:
         look["slo"] = slo_of(spec)
     counted = kind in ("percentiles", "density", "ccdf") and not (term or page)
-    loaded = with_parts(load(given, counted=counted, shown=True))
+    loaded = with_parts(load(given.selecting(counted=counted), shown=True))
     if term:
         from latencykit.views.terminal import terminal_chart
 
@@ -144,9 +142,38 @@ def command(
         from latencykit import plot
         from latencykit.plot.files import save
 
-        data, options = _chart_options(loaded, kind, **look)
+        data = {entry.name: entry.data for entry in loaded}
+        interval = look.pop("expected_interval")
+        if look["confidence"] is None and len(loaded) <= 3 and not look["runs"]:
+            look["confidence"] = 0.95
+        if interval is not None:
+            from latencykit.analysis.correct import correct
+
+            pairs: dict[str, Any] = {}  # corrected series beside raw ones
+            for name, values in data.items():
+                prefix = f"{name} " if len(data) > 1 else ""
+                pairs |= {f"{prefix}raw": values, f"{prefix}corrected": correct(values, interval)}
+            data = pairs
+        look = {key: value for key, value in look.items() if kind in _KINDS_WITH.get(key, _KINDS)}
+        if "y" in look:
+            look["log"] = look.pop("y") != "linear"
+        pixels, size = (1000.0, 780.0 if kind == "dashboard" else 560.0), look["size"]
+        if size is not None:
+            width, _, height = size.lower().partition("x")
+            if not (
+                width.isdigit()
+                and height.isdigit()
+                and 200 <= int(width) <= 20_000
+                and 150 <= int(height) <= 20_000
+            ):
+                raise InvalidArgumentError(
+                    "a size is WIDTHxHEIGHT in pixels, such as 1600x900 (200x150 to 20000x20000), "
+                    f"not {size!r}"
+                )
+            pixels = float(width), float(height)
+        look |= {"size": pixels, "dpi": look["dpi"] or 100}
         with atomic(target, given.files, spec) as temporary:
-            save(getattr(plot, kind), data, temporary, unit=given.out_unit, **options)
+            save(getattr(plot, kind), data, temporary, unit=given.out_unit, **look)
     print_assumed_units({entry.name: entry.data.run for entry in loaded})
     record: JSONObject = {"output": str(target)}
     if style == "json":
@@ -154,54 +181,3 @@ def command(
 
         record["series"] = [series_record(entry.name, entry.data) for entry in loaded]
     print_written(record, style, None if out is None else f"wrote {target}")
-
-
-def _chart_options(
-    loaded: Sequence[Input],
-    kind: str,
-    *,
-    expected_interval: str | None,
-    confidence: float | None,
-    runs: bool,
-    nines: float | None,
-    y: str | None,
-    size: str | None,
-    dpi: float | None,
-    **look: Any,
-) -> tuple[dict[str, object], dict[str, Any]]:
-    """The series, corrected ones beside raw ones if asked for, and the options of the chart."""
-    data = {entry.name: entry.data for entry in loaded}
-    if confidence is None and len(loaded) <= 3 and not runs:
-        confidence = 0.95
-    if expected_interval is not None:
-        from latencykit.analysis.correct import correct
-
-        prefixes = {name: f"{name} " if len(data) > 1 else "" for name in data}
-        data = {
-            f"{prefixes[name]}{role}": correct(values, expected_interval)
-            if role != "raw"
-            else values
-            for name, values in data.items()
-            for role in ("raw", "corrected")
-        }
-    known = {"runs": runs, "nines": nines, "y": y != "linear", "confidence": confidence}
-    look |= {
-        "log" if name == "y" else name: value
-        for name, value in known.items()
-        if kind in _KINDS_WITH[name]
-    }
-    pixels = (1000.0, 780.0 if kind == "dashboard" else 560.0)
-    if size is not None:
-        width, _, height = size.lower().partition("x")
-        if not (
-            width.isdigit()
-            and height.isdigit()
-            and 200 <= int(width) <= 20_000
-            and 150 <= int(height) <= 20_000
-        ):
-            raise InvalidArgumentError(
-                "a size is WIDTHxHEIGHT in pixels, such as 1600x900 (200x150 to 20000x20000), "
-                f"not {size!r}"
-            )
-        pixels = float(width), float(height)
-    return data, look | {"size": pixels, "dpi": dpi or 100}

@@ -31,7 +31,7 @@ def command(
     from latencykit.io.writing import checked_suffix, write_series
 
     checked_suffix(out)  # before anything is read
-    loaded = without_aggregates(load(given, totals=False))
+    loaded = without_aggregates(load(given.selecting(totals=False)))
     for entry in loaded:
         if isinstance(entry.data, HistogramLog):
             expect(entry.data, keep=False)

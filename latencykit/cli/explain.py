@@ -72,8 +72,8 @@ def command(
     if given.selection.windowed:
         between = given.selection.begin or "-inf", given.selection.end or "inf"
     # All requests of each input together, whatever their operation, with all columns.
-    selection = {"columns": True, "together": True, "begin": None, "end": None}
-    loaded = load(given.selecting(**selection), totals=False)
+    selection = {"columns": True, "together": True, "totals": False, "begin": None, "end": None}
+    loaded = load(given.selecting(**selection))
     with progress("comparing"):
         explanations = {
             entry.name: explain(entry.data, above, columns, between, read) for entry in loaded

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from latencykit._files import checked_chart
 from latencykit.cli.inputs import load
 from latencykit.cli.options import (
     OUTPUT_FILE,
@@ -80,7 +81,7 @@ def add(
     from latencykit.history.history import History, parse_labels
 
     labels = parse_labels(label)
-    series = {entry.name: entry.data for entry in load(given, totals=False)}
+    series = {entry.name: entry.data for entry in load(given.selecting(totals=False))}
     with progress(f"adding to {store}"):
         place = History(store).add(
             series, commit=commit, branch=branch, time=_seconds(time), labels=labels
@@ -134,7 +135,7 @@ def check(
     renamed = parse_labels(rename)
     history = History(store, branch=branch, rename=renamed)
     chosen = names_in(statistics or "")
-    runs = [{entry.name: entry.data for entry in load(given, totals=False)}]
+    runs = [{entry.name: entry.data for entry in load(given.selecting(totals=False))}]
 
     def judged() -> HistoryVerdict:
         with progress(f"judging by {store}"):
@@ -151,7 +152,7 @@ def check(
             raise InvalidArgumentError(f"--confirm {again}: cannot be run: {error}") from error
         if done.returncode:
             raise InvalidArgumentError(f"--confirm {again}: ended with status {done.returncode}")
-        runs.append({entry.name: entry.data for entry in load(given, totals=False)})
+        runs.append({entry.name: entry.data for entry in load(given.selecting(totals=False))})
         verdict = judged()
     for text in (*(f"left out: {text}" for text in history.left_out), *verdict.notes):
         note(text)
@@ -222,11 +223,11 @@ def _write(history: History, trends: list[Any], out: Path, *, heatmap: bool) -> 
             temporary.write_text(history_html(history, kept), encoding="utf-8")
         return
     from latencykit.core.histogram import Histogram
-    from latencykit.plot.files import checked_ending, save
+    from latencykit.plot.files import save
     from latencykit.plot.history_chart import history as chart
     from latencykit.plot.history_chart import history_heatmap
 
-    checked_ending(out)
+    checked_chart(out)
     names = dict.fromkeys(trend.series for trend in trends)
     if len(names) > 1:
         raise InvalidArgumentError(

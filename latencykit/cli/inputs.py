@@ -88,26 +88,20 @@ def load(
     given: Inputs,
     ask: Callable[[object], object] | None = None,
     *,
-    counted: bool = False,
     shown: bool = False,
     notes: bool = True,
-    totals: bool = True,
     most: float = math.inf,
 ) -> list[Input]:
     """Read the series that the options select, or what `ask` answers of each.
 
-    Before the parts of a file comes its total, unless `totals` is false. Without `notes`, the
-    caller prints those of the series. With `shown`, all are for one chart or page; too many are
-    refused before they are read. Behind the total of a file, no more than `most` series are
-    asked; the others are `NotAsked`.
+    Without `notes`, the caller prints those of the series. With `shown`, all are for one chart or
+    page; too many are refused before they are read. Behind the total of a file, no more than `most`
+    series are asked; the others are `NotAsked`.
     """
     from latencykit.io.reading import unique_names
 
-    entries = [
-        entry
-        for series in load_files(given, ask, counted=counted, shown=shown, totals=totals, most=most)
-        for entry in series
-    ]
+    files = load_files(given, ask, shown=shown, most=most)
+    entries = [entry for series in files for entry in series]
     if given.merge and ask is None and len(entries) > 1:
         entries = [_merged(entries, "all")]
     names = unique_names(
@@ -134,22 +128,55 @@ def load_files(
     given: Inputs,
     ask: Callable[[object], object] | None = None,
     *,
-    counted: bool = False,
     shown: bool = False,
-    totals: bool = True,
     most: float = math.inf,
 ) -> list[list[Input]]:
-    """Read as `load` does, and return the series file by file, under their names in the file."""
+    """Read as `load` does, and return the series file by file, under their names in the file.
+
+    Files are read here, or where it pays by processes or on a Dask cluster.
+    """
+    from latencykit.io.files import size_of, worth_multiprocessing
+    from latencykit.io.parts import checked, read_part
+
     files: list[list[Input]] = []
     labelled = expand(given.files)
-    by = given.selection.by
-    columns = given.selection.columns or by not in (None, "tag")
-    given = given.selecting(totals=totals, columns=columns)
     paths = [path for _, path in labelled]
-    if shown and not given.selection.lenient:  # each file has a series, or is an error
+    chosen = given.selection
+    if shown and not chosen.lenient:  # each file has a series, or is an error
         check_series(len(paths))
-    each = read_each(given, paths, ask, counted=counted, shown=shown, most=most)
-    for (label, path), series in zip(labelled, each, strict=True):
+    if given.dask is not None and "-" in paths:
+        raise InvalidArgumentError(
+            "standard input does not reach a cluster; write it to a file that the workers can read"
+        )
+    spread = given.dask is not None
+    if len(paths) > 1 and given.jobs > 1 and "-" not in paths:
+        spread |= worth_multiprocessing([size_of(path) for path in paths])
+    chosen = replace(
+        chosen,
+        columns=chosen.columns or chosen.by not in (None, "tag"),
+        jobs=None if spread else given.jobs,
+    )
+    read = functools.partial(read_part, selection=chosen, ask=ask, shown=shown, most=most)
+    if spread:
+        results = _read_elsewhere(given, paths, read, travels=ask is None)
+    else:
+        results = []
+        alone = f"reading {'standard input' if paths[0] == '-' else paths[0]}" if paths else ""
+        with progress(alone) if len(paths) == 1 else counted_files() as count:
+            for done, path in enumerate(paths, 1):
+                result = read(path)
+                results.append(result if chosen.lenient else checked(result))
+                if count is not None:
+                    count(done, len(paths))
+    for path, result in zip(paths, results, strict=True):
+        for text in result.reports:
+            note(text)
+        if result.error is not None:
+            note(f"left out: {result.error}")
+        elif not result.series:
+            raise InvalidArgumentError(f"{path}: no line has the tag {chosen.tags[0]!r}")
+    for (label, path), result in zip(labelled, results, strict=True):
+        series = result.series
         names = [
             name if label is None else label if len(series) == 1 else f"{label}:{name}"
             for name, _ in series
@@ -211,63 +238,6 @@ def with_parts(loaded: Sequence[Input]) -> list[Input]:
     return [entry for entry in loaded if id(entry) in parts or entry.series == TOTAL]
 
 
-# ------------------------------------------------------------
-# The files of a command: read here, or where it pays by processes or on a Dask cluster.
-
-TOGETHER = 32 << 20
-"""Bytes of files that are merged interval by interval; more are summed where they are read."""
-
-
-def read_each(
-    given: Inputs,
-    paths: Sequence[str],
-    ask: Callable[[object], object] | None,
-    *,
-    counted: bool = False,
-    shown: bool = False,
-    most: float = math.inf,
-) -> list[list[tuple[str, object]]]:
-    """Return the series of every file, or the results of `ask`."""
-    from latencykit.io.files import size_of, worth_multiprocessing
-    from latencykit.io.parts import checked, read_part
-
-    if given.dask is not None and "-" in paths:
-        raise InvalidArgumentError(
-            "standard input does not reach a cluster; write it to a file that the workers can read"
-        )
-    spread = given.dask is not None
-    if len(paths) > 1 and given.jobs > 1 and "-" not in paths:
-        spread |= worth_multiprocessing([size_of(path) for path in paths])
-    threads = None if spread else given.jobs
-    read = functools.partial(
-        read_part,
-        selection=given.selecting(counted=counted, jobs=threads).selection,
-        ask=ask,
-        shown=shown,
-        most=most,
-    )
-    if spread:
-        results = _read_elsewhere(given, paths, read, travels=ask is None)
-    else:
-        results = []
-        alone = f"reading {'standard input' if paths[0] == '-' else paths[0]}" if paths else ""
-        with progress(alone) if len(paths) == 1 else counted_files() as count:
-            for done, path in enumerate(paths, 1):
-                result = read(path)
-                results.append(result if given.selection.lenient else checked(result))
-                if count is not None:
-                    count(done, len(paths))
-    for path, result in zip(paths, results, strict=True):
-        for text in result.reports:
-            note(text)
-        if result.error is not None:
-            note(f"left out: {result.error}")
-        elif not result.series:
-            tag = given.selection.tags[0]
-            raise InvalidArgumentError(f"{path}: no line has the tag {tag!r}")
-    return [list(result.series) for result in results]
-
-
 def _read_elsewhere(
     given: Inputs, paths: Sequence[str], read: Callable[..., PartResult], *, travels: bool
 ) -> list[PartResult]:
@@ -303,21 +273,20 @@ def counted_files() -> Iterator[Callable[[int, int], None]]:
         yield count
 
 
+TOGETHER = 32 << 20
+"""Bytes of files that are merged interval by interval; more are summed where they are read."""
+
+
 def merged_whole(given: Inputs) -> Any:
     """Return all series merged with every interval; None if the files are too large for that."""
     from latencykit.core.addition import merge
     from latencykit.io.files import size_of
+    from latencykit.io.parts import for_transfer
 
     paths = [path for _, path in expand(given.files)]
     if "-" not in paths and sum(map(size_of, paths)) > TOGETHER:
         return None
-    if given.dask is None:
-        loaded = load(given)
-    else:
-        from latencykit.io.parts import for_transfer
-
-        loaded = load(given, for_transfer)
-    loaded = without_aggregates(loaded)
+    loaded = without_aggregates(load(given, None if given.dask is None else for_transfer))
     return merge([entry.data for entry in loaded])
 
 
@@ -338,7 +307,7 @@ def time_bins_of_all(given: Inputs, width: float, align: str = "absolute") -> Bi
         origin = None
         if align == "absolute":
             tasks = tasks_of([path for _, path in expand(given.files)])
-            selection = given.selecting(tags=(), begin=None, end=None).selection
+            selection = given.selecting(tags=(), begin=None, end=None, totals=False).selection
             origin = earliest_start(executor, selection, tasks)
         ask = functools.partial(BinnedLog.of, width=width, origin=origin)
         bins: BinnedLog = _total(given, executor, ask)
@@ -350,7 +319,7 @@ def _total(given: Inputs, executor: Any, ask: Callable[[object], object]) -> Any
     from latencykit.distributed.results import TotalsReader, totals_of
     from latencykit.io.parts import read_part
 
-    chosen = given.selecting(counted=ask is totals_of).selection
+    chosen = given.selecting(counted=ask is totals_of, totals=False).selection
     tasks = executors.tasks_of([path for _, path in expand(given.files)])
     if not isinstance(executor, executors.LocalExecutor) or executor.spreads(tasks):
         chosen = replace(chosen, jobs=None)

@@ -81,7 +81,7 @@ def command(
         merged: Any = time_bins_of_all(given, interval_seconds(interval), align).log
     else:
         loaded = without_aggregates(
-            load(given, for_transfer if given.dask is not None else None, totals=False)
+            load(given.selecting(totals=False), for_transfer if given.dask is not None else None)
         )
         parts = []
         over_time = out.suffix.lower() == ".hlog" or interval is not None or tag_by_file

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
+from latencykit._files import checked_chart
 from latencykit._records import record
 from latencykit._text import for_stream, printable, without_secrets
 from latencykit.errors import InvalidArgumentError
@@ -196,7 +197,7 @@ def inputs(
             )
             given = Inputs(
                 files=(files,) if isinstance(files, str) else files,
-                selection=Selection(**selection),
+                selection=Selection(**selection, totals=True),
                 **named,
             )
             bounds = {
@@ -213,17 +214,6 @@ def inputs(
         return click.argument("files", nargs=nargs, required=required)(wrapped)
 
     return decorate
-
-
-class _ChartPath(click.Path):
-    """The file of a chart, whose suffix is checked before anything is read."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the path."""
-        path: Any = super().convert(value, param, ctx)
-        if path.suffix.lower() not in (".png", ".svg", ".pdf"):
-            raise InvalidArgumentError(f"{path.name}: charts are written as .png, .svg or .pdf")
-        return path
 
 
 class Real(click.FloatRange):
@@ -250,6 +240,13 @@ def _together(*options: Callable[[FC], FC]) -> Callable[[FC], FC]:
 
 OUTPUT_FILE = click.Path(dir_okay=False, path_type=Path)
 
+
+def _checked_chart(_context: click.Context, _option: click.Parameter, path: Any) -> Any:
+    if path is not None:
+        checked_chart(path)
+    return path
+
+
 format_option = click.option(
     "--format",
     "style",
@@ -267,7 +264,8 @@ chart_option = click.option(
     "-o",
     "--output",
     "out",
-    type=_ChartPath(dir_okay=False, path_type=Path),
+    type=OUTPUT_FILE,
+    callback=_checked_chart,  # before anything is read
     metavar="CHART",
     help="Also plot it into this file: .png .svg .pdf.",
 )

@@ -95,7 +95,7 @@ def command(
         once = interval is None
         notes = style != "table" or not once
         most = math.inf if notes or given.notes else MOST_ROWS
-        loaded = load(given, ask, counted=once, notes=notes, most=most)
+        loaded = load(given.selecting(counted=once), ask, notes=notes, most=most)
         made = [entry for entry in loaded if isinstance(entry.data, _Record)]
         records = [entry.data.record | {"name": entry.name} for entry in made]
         left_out = len(loaded) - len(made)

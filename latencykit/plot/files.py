@@ -13,6 +13,7 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.artist import Artist
 
+from latencykit._files import checked_chart
 from latencykit.errors import InvalidArgumentError
 
 
@@ -98,14 +99,6 @@ def figure_of(
     return figure
 
 
-def checked_ending(path: Path) -> str:
-    """Return the ending of a chart's file, one of png, svg and pdf."""
-    kind = path.suffix.lower().removeprefix(".")
-    if kind not in _METADATA:
-        raise InvalidArgumentError(f"{path.name}: charts are written as .png, .svg or .pdf")
-    return kind
-
-
 def save(
     chart: Callable[..., object],
     data: object,
@@ -116,7 +109,7 @@ def save(
     **options: object,
 ) -> None:
     """Draw a chart into a file, with settings that do not depend on the user's."""
-    kind = checked_ending(path)
+    kind = checked_chart(path)
     pixels = [side * dpi / 100 for side in size]
     if kind == "png" and (max(pixels) >= _SIDE or pixels[0] * pixels[1] > _PIXELS):
         raise InvalidArgumentError(
