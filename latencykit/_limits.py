@@ -19,6 +19,7 @@ from dataclasses import asdict, fields
 from functools import cached_property, lru_cache
 from typing import Any
 
+from latencykit._processes import environment
 from latencykit._records import record
 from latencykit.errors import InputTooLargeError, InvalidArgumentError
 
@@ -129,18 +130,11 @@ def limits(**changes: float | str) -> Iterator[Limits]:
     ...     now.line, now.intervals, now.inflated
     (1048576, 1000, 16777216)
     """
-    before = os.environ.get(_VARIABLE)
     values = asdict(current_limits()) | changes
     text = ",".join(f"{name}={size}" for name, size in values.items())
     changed = _parsed(text)
-    os.environ[_VARIABLE] = text
-    try:
+    with environment(_VARIABLE, text):
         yield changed
-    finally:
-        if before is None:
-            os.environ.pop(_VARIABLE, None)
-        else:
-            os.environ[_VARIABLE] = before
 
 
 @lru_cache(maxsize=16)

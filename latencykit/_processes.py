@@ -8,8 +8,6 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-_SAFE = "PYTHONSAFEPATH"
-
 
 def own_command(module: str, *options: str) -> list[str]:
     """Return the command that runs a module; the current folder is not searched for modules."""
@@ -17,17 +15,22 @@ def own_command(module: str, *options: str) -> list[str]:
 
 
 @contextlib.contextmanager
-def safe_path() -> Iterator[None]:
-    """Have Python processes that a library starts in the block search no current folder either."""
-    before = os.environ.get(_SAFE)
-    os.environ[_SAFE] = "1"
+def environment(variable: str, value: str) -> Iterator[None]:
+    """Set an environment variable while the block runs; processes that it starts have it, too."""
+    before = os.environ.get(variable)
+    os.environ[variable] = value
     try:
         yield
     finally:
         if before is None:
-            os.environ.pop(_SAFE, None)
+            os.environ.pop(variable, None)
         else:
-            os.environ[_SAFE] = before
+            os.environ[variable] = before
+
+
+def safe_path() -> contextlib.AbstractContextManager[None]:
+    """Have Python processes that a library starts in the block search no current folder either."""
+    return environment("PYTHONSAFEPATH", "1")
 
 
 def thread_times(pids: Iterable[int]) -> dict[str, tuple[int, int]]:

@@ -7,14 +7,16 @@ through a function of this module only: `printable`, `on_terminal`, `markdown_te
 
 from __future__ import annotations
 
-import contextlib
 import html
 import json
 import os
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from typing import TextIO
+
+from latencykit._processes import environment
 
 # A password may have a slash in it.
 _LOGIN = r"(?<=://)(?:[^/\s'\"]*|[^/\s:\[]*:(?!\d+\b)(?:(?!//)[^\s'\"]){0,300})@"
@@ -28,16 +30,9 @@ LONGEST_WORD = 256
 _TERMINAL = "_LATENCYKIT_TERMINAL"  # in the environment: processes that read files know it, too
 
 
-@contextlib.contextmanager
-def in_terminal() -> Iterator[None]:
+def in_terminal() -> AbstractContextManager[None]:
     """While the block runs, messages name options as the command line does."""
-    before = os.environ.get(_TERMINAL)
-    os.environ[_TERMINAL] = "1"
-    try:
-        yield
-    finally:
-        if before is None:
-            os.environ.pop(_TERMINAL, None)
+    return environment(_TERMINAL, "1")
 
 
 def option(name: str, value: str = "", python: str | None = None) -> str:
