@@ -65,12 +65,7 @@ def unit_factor(source: str, target: str) -> float:
 
 
 def checked_unit(unit: str) -> str:
-    """Return a unit that values may have: ``ns``, ``us``, ``ms``, ``s``, or ``none``.
-
-    Raises
-    ------
-    InvalidArgumentError
-        For any other text, with the unit that it may stand for.
+    """Return a unit that values may have (ns, us, ms, s, none); an error names what is meant.
 
     Examples
     --------
@@ -87,25 +82,9 @@ def checked_unit(unit: str) -> str:
 
 
 def parse_duration(text: str | float, default: str | None = None) -> float:
-    """Return a duration in nanoseconds.
+    """Return a duration, such as ``"250 µs"`` or (Go's form) ``"1m2.3s"``, in nanoseconds.
 
-    Parameters
-    ----------
-    text : str or float
-        ``"1.5ms"``, ``"250 µs"``, ``"1m2.3s"`` (Go's form); a bare number is taken in `default`
-        units.
-    default : str, optional
-        ``"ns"``, ``"us"``, ``"ms"`` or ``"s"``; without it a bare number is refused.
-
-    Returns
-    -------
-    float
-        Nanoseconds.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If the text is not a valid duration.
+    A bare number is taken in `default` units, and refused without them.
 
     Examples
     --------
@@ -178,14 +157,7 @@ def format_value(value: float, unit: str = "ns", digits: int = 3) -> str:
 def format_range(
     low: float | None, high: float | None, show: Callable[[float], str] = format_duration
 ) -> str:
-    """Return a range as text, with the unit once if both ends share it.
-
-    Parameters
-    ----------
-    low, high : float or None
-        None and infinity are open ends.
-    show : callable, optional
-        Text of one value.
+    """Return a range as text, with the unit once if both ends share it; None is an open end.
 
     Examples
     --------
@@ -206,12 +178,7 @@ def format_range(
 def format_row(row: object, show: Callable[[float], str] = format_duration) -> str:
     """Return a percentile as text; a range where the source does not resolve it.
 
-    Parameters
-    ----------
-    row : PercentileRow, or mapping with its fields
-        In parentheses where ``supported`` is False.
-    show : callable, optional
-        Text of one value.
+    Of a `PercentileRow`, or a mapping with its fields; in parentheses where it is not supported.
 
     Examples
     --------
@@ -311,20 +278,9 @@ def interval_seconds(interval: str | float) -> float:
 def parse_moment(value: object, epoch: int | None = None) -> float:
     """Return a moment of a run in seconds from its start.
 
-    Parameters
-    ----------
-    value : float, str, datetime or timedelta
-        Seconds, a duration such as ``"5s"``, or a timestamp (ISO text, datetime or
-        `numpy.datetime64`; UTC without a zone).
-    epoch : int, optional
-        Nanoseconds since the epoch at which the run started.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If the value is not a time.
-    DataNotAvailableError
-        For a timestamp of a run whose start is unknown.
+    It is given in seconds, as a duration such as ``"5s"``, or as a timestamp (ISO text, datetime or
+    `numpy.datetime64`; UTC without a zone), for which `epoch`, the start of the run in nanoseconds
+    since the epoch, has to be known.
 
     Examples
     --------

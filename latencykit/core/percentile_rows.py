@@ -24,6 +24,9 @@ from latencykit.units import format_range, format_value
 if TYPE_CHECKING:
     import pandas as pd
 
+CHOSEN = 12
+"""A tool that prints at most this many percentiles chose them; more are the rows of a spectrum."""
+
 Cause = Literal[
     "", "few requests", "one stall", "drift", "parts differ", "as stated", "timeouts",
     "above the last bucket",

@@ -30,10 +30,7 @@ _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 class Guarded:
     """A command in a session of its own, whose processes end with this program.
 
-    Attributes
-    ----------
-    pid : int
-        Process id of the command, and of its process group.
+    Its `pid` is that of its process group, too.
     """
 
     def __init__(

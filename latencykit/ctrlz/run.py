@@ -347,52 +347,22 @@ _AROUND = 0.9
 
 @record()
 class Observed:
-    """The load generator as its server sees it.
+    """The load generator as its server sees it; None is unknown."""
 
-    Attributes
-    ----------
-    begin : int
-        First request, by ``perf_counter_ns``.
-    stall : FrozenSpan
-    elapsed : float
-        Seconds from the first request to the tool's end.
-    base : float or None
-        Usual time of a request, ns; None where it could not be measured.
-    waiting : tuple of two Waiting or None
-        Early and late in the stall.
-    around : bool
-        True if requests went to processes that were not frozen instead.
-    answered : bool
-        True if a request sent during the stall was answered before its end.
-    before : float or None
-        Requests per second before the stall.
-    hidden : bool
-        True if the server's own backlog after the thaw cannot be seen.
-    busy : float or None
-        CPU share of the server while it was not frozen.
-    drain : float
-        Seconds after the thaw until the backlog was read; 0 where it is not visible.
-    requests : int or None
-        All that arrived.
-    notes : tuple of str
-    jitter : dict or None
-        How late the test's own server replied outside the freeze, percentile → ns.
-    """
-
-    begin: int
+    begin: int  # first request, by `perf_counter_ns`
     stall: FrozenSpan
-    elapsed: float
-    base: float | None
-    waiting: tuple[Waiting | None, Waiting | None]
-    around: bool
-    answered: bool
-    before: float | None
-    hidden: bool
-    busy: float | None
-    drain: float
-    requests: int | None
+    elapsed: float  # seconds from the first request to the tool's end
+    base: float | None  # usual time of a request, ns
+    waiting: tuple[Waiting | None, Waiting | None]  # early and late in the stall
+    around: bool  # requests went to processes that were not frozen instead
+    answered: bool  # a request sent during the stall was answered before its end
+    before: float | None  # requests per second before the stall
+    hidden: bool  # the server's own backlog after the thaw cannot be seen
+    busy: float | None  # CPU share of the server while it was not frozen
+    drain: float  # seconds after the thaw until the backlog was read; 0 where it is not visible
+    requests: int | None  # all that arrived
     notes: tuple[str, ...]
-    jitter: dict[str, int] | None = None
+    jitter: dict[str, int] | None = None  # percentile → ns by which our server was late otherwise
 
 
 def observe(

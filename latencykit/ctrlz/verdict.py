@@ -23,18 +23,11 @@ MOST_REQUESTS = 1_000_000
 
 @record()
 class FrozenSpan:
-    """The time that a server was frozen, in seconds from the run's start, and the share frozen.
-
-    Attributes
-    ----------
-    start, end : float
-    share : float
-        Share of the requests that it delays: 1 for the full server, 1/4 for one of four processes.
-    """
+    """The time that a server was frozen, in seconds from the run's start, and the share frozen."""
 
     start: float
     end: float
-    share: float = 1.0
+    share: float = 1.0  # of the requests that it delays: 1/4 for one of four processes
 
     @property
     def seconds(self) -> float:
@@ -91,18 +84,10 @@ _ESTABLISHED = "01"
 
 @record()
 class Waiting:
-    """Connections to a server that does not read.
+    """Connections to a server that does not read."""
 
-    Attributes
-    ----------
-    connections : int
-        Established ones, accepted or not.
-    octets : int
-        Unread bytes on all of them. A request that was read and not yet answered has none.
-    """
-
-    connections: int
-    octets: int
+    connections: int  # established ones, accepted or not
+    octets: int  # unread on all of them; a request that was read and not yet answered has none
 
 
 def waiting_requests(
@@ -169,23 +154,12 @@ DEEP = 0.6
 
 @record()
 class CalibrationRow:
-    """One percentile, reported and true.
-
-    Attributes
-    ----------
-    percentile : float
-    reported : float
-        In ns.
-    truth : float or None
-        In ns; None where the usual time of a request is unknown.
-    decisive : bool
-        True where the stall alone decides the truth.
-    """
+    """One percentile, reported and true, in ns."""
 
     percentile: float
     reported: float
-    truth: float | None
-    decisive: bool
+    truth: float | None  # None where the usual time of a request is unknown
+    decisive: bool  # the stall alone decides the truth
 
     @property
     def ratio(self) -> float | None:
@@ -227,24 +201,13 @@ def reported_percentiles(data: Data, stall: float) -> dict[float, float]:
 
 @record()
 class SlowShare:
-    """The share of requests slower than a limit: bounds from the report, and the truth.
-
-    Attributes
-    ----------
-    limit : float
-        In ns.
-    low, high : float
-        The report puts the share between them: equal for samples, and at reported percentiles.
-    truth : float
-    due : float
-        Number of requests that should be slower.
-    """
+    """The share of requests slower than a limit (ns): bounds from the report, and the truth."""
 
     limit: float
-    low: float
+    low: float  # equal to `high` for samples, and at reported percentiles
     high: float
     truth: float
-    due: float
+    due: float  # number of requests that should be slower
 
     def __str__(self) -> str:
         share = f"{100 * self.high:.2g}%" if self.high < 0.1 else f"{self.high:.0%}"
@@ -314,25 +277,11 @@ def judge(
     sent: float | None = None,
     stretched: bool = False,
 ) -> Judgement:
-    """Compare a report with the truth.
+    """Compare a report with the truth of `scheduled_truth`, both in ns.
 
-    Parameters
-    ----------
-    data : data type
-        The report, in ns.
-    truth : Histogram
-        Of `scheduled_truth`, in ns.
-    stall : float
-        In ns.
-    due : float
-        Share of the requests due in the stall.
-    base : float, optional
-        Usual time of a request, ns.
-    sent : float, optional
-        Share of the due requests that arrived at the server.
-    stretched : bool, default False
-        True for a correction whose interval the stall itself has stretched: wrk's fills in
-        1 / (1 + h) of what is due, where the stall is the share h of the run.
+    The `stall` (ns) is the share `due` of the requests, `base` the usual time of one (ns), and
+    `sent` the share that arrived at the server. A correction is `stretched` if the stall itself has
+    stretched its interval: wrk's fills in 1 / (1 + h) of what is due in the share h of the run.
     """
     data = data if isinstance(data, Summary) else data.histogram()
     rows = tuple(

@@ -37,24 +37,14 @@ from latencykit.io.reading import Selection
 
 @record()
 class Totals:
-    """Counts of a whole series, a histogram a layout, and when it was.
+    """Counts of a whole series, a histogram a layout, and when it was."""
 
-    Attributes
-    ----------
-    data : str
-        What it was counted from: ``log``, ``samples`` or ``histogram``.
-    parts : tuple of Histogram
-    run : Run
-    intervals : int
-    first, last : tuple of float
-        Log's start (0 where it does not say) and seconds from there, of the first interval's start
-        and the last one's end.
-    """
-
-    level: str
+    level: str  # what it was counted from: log, samples or histogram
     parts: tuple[Histogram, ...]
     run: Run
     intervals: int = 0
+    # The log's start (0 where it does not say), and seconds from there to the first interval's
+    # start, and to the last one's end.
     first: tuple[float, float] | None = None
     last: tuple[float, float] | None = None
 
@@ -134,12 +124,7 @@ def totals_of(data: Any) -> Totals | Summary:
 
 @record()
 class TotalsReader:
-    """Reads files and counts all of each.
-
-    Attributes
-    ----------
-    selection : Selection
-    """
+    """Reads files and counts all of each."""
 
     selection: Selection
 
@@ -191,18 +176,10 @@ def _moment(at: tuple[float, float]) -> tuple[float, tuple[float, float]]:
 
 @record(eq=False)
 class BinnedLog:
-    """A log with one interval per time bin and tag, in memory; such logs can be added up.
+    """A log with one interval per time bin and tag, in memory; such logs can be added up."""
 
-    Attributes
-    ----------
-    width : float
-        Seconds; bin k is k · width ≤ t < (k + 1) · width.
-    log : HistogramLog
-        In order of bins and names of tags.
-    """
-
-    width: float
-    log: HistogramLog
+    width: float  # seconds; bin k is k · width ≤ t < (k + 1) · width
+    log: HistogramLog  # in order of bins and names of tags
 
     @property
     def run(self) -> Run:

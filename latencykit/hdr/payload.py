@@ -91,27 +91,13 @@ _envelope = _ENVELOPE.unpack_from
 
 @record(eq=False)
 class Layout:
-    """What a header says. Equal headers give the same object.
+    """What a header says. Equal headers give the same object."""
 
-    Attributes
-    ----------
-    buckets : HdrBuckets
-        Where the bins lie; its `scale` is a DoubleHistogram's ratio, else 1.
-    double : bool
-        Whether it is a DoubleHistogram.
-    word : int
-        0 for ZigZag LEB128-64b9B numbers (V2); 2, 4 or 8 for words of as many bytes (V0, V1).
-    highest : int
-        ``highestTrackableValue``, before `scale`.
-    slots : int
-        Buckets up to `highest`.
-    """
-
-    buckets: HdrBuckets
-    double: bool
-    word: int
-    highest: int
-    slots: int
+    buckets: HdrBuckets  # its `scale` is a DoubleHistogram's ratio, else 1
+    double: bool  # a DoubleHistogram
+    word: int  # 0 for ZigZag LEB128-64b9B numbers (V2); bytes of a word (V0, V1): 2, 4 or 8
+    highest: int  # `highestTrackableValue`, before `scale`
+    slots: int  # buckets up to `highest`
 
     def joins(self, other: Layout) -> bool:
         """Return whether `decode_rows` can decode both in one call (counts encoded alike)."""
@@ -119,13 +105,7 @@ class Layout:
 
 
 class Payload(NamedTuple):
-    """An opened payload: what its header says, and its counts, still encoded.
-
-    Attributes
-    ----------
-    layout : Layout
-    body : bytes
-    """
+    """An opened payload: what its header says, and its counts, still encoded."""
 
     layout: Layout
     body: bytes
@@ -139,22 +119,9 @@ class Payload(NamedTuple):
 def open_payload(text: bytes, limits: Limits | None = None) -> Payload:
     """Open the payload field of one log line.
 
-    Parameters
-    ----------
-    text : bytes
-        Base64 of a histogram of version 0, 1 or 2, or of a DoubleHistogram, compressed or not; no
-        blanks around it.
-    limits : Limits, optional
-        What it may ask for. No more memory is taken than they allow, whatever the text holds.
-
-    Returns
-    -------
-    Payload
-
-    Raises
-    ------
-    PayloadError
-        Saying what is wrong with it; where it stood is for the caller to add.
+    It is base64, without blanks around it, of a histogram of version 0, 1 or 2, or of a
+    DoubleHistogram, compressed or not. No more memory is taken than the limits allow. A
+    `PayloadError` says what is wrong with it; where it stood is for the caller to add.
 
     Examples
     --------
@@ -344,14 +311,8 @@ _ALONE = 2  # times what one payload may inflate to: what one among several can 
 class Payloads(Sequence[Payload]):
     """Opened payloads, column by column: ordinary ones share one layout and need no object each.
 
-    Parameters
-    ----------
-    layouts : list of Layout
-        One per body; or one alone, which all share.
-    data : bytes
-        All bodies, and maybe more between them.
-    begins, ends : ndarray of int64
-        Where the body of each lies.
+    Of `layouts` there is one per body, or one alone, which all share; `data` has all bodies, from
+    `begins` to `ends`, and maybe more between them.
     """
 
     __slots__ = ("begins", "data", "ends", "layouts")
@@ -407,22 +368,8 @@ class Payloads(Sequence[Payload]):
 def open_payloads(texts: Sequence[bytes], limits: Limits | None = None) -> Payloads:
     """Open the payload fields of log lines, from the first on, up to a limit of memory.
 
-    Parameters
-    ----------
-    texts : sequence of bytes
-        As `open_payload` takes them.
-    limits : Limits, optional
-        What each may ask for. Once the inflated payloads take ``limits.block``, no more are opened.
-
-    Returns
-    -------
-    Payloads
-        Of the first texts, at least one; nearly always of all. Open the rest by another call.
-
-    Raises
-    ------
-    RowError
-        Naming the first corrupt payload and what is wrong with it.
+    Once the inflated payloads take ``limits.block``, no more are opened: the result has at least
+    one, nearly always all; open the rest by another call. A `RowError` names the first corrupt one.
 
     Examples
     --------
@@ -571,31 +518,12 @@ class _Rows(NamedTuple):
 def decode_rows(
     payloads: Sequence[Payload], limits: Limits | None = None
 ) -> tuple[Ints, Ints, Ints]:
-    """Decode payloads into a block of sparse rows.
+    """Decode payloads into a block of sparse rows: indptr, index and counts.
 
-    Parameters
-    ----------
-    payloads : sequence of Payload
-        Of equal `word`, whatever their buckets; some hundred KiB of bodies at a time keep the
-        temporaries in the cache.
-    limits : Limits, optional
-        ``limits.block`` bounds the bodies of one call.
-
-    Returns
-    -------
-    indptr : ndarray of int64, shape (rows + 1,)
-        Row i holds ``index[indptr[i]:indptr[i + 1]]``.
-    index : ndarray of int64, shape (nonzero,)
-        Bucket indices, ascending within a row.
-    counts : ndarray of int64, shape (nonzero,)
-        Their counts, > 0; a row's sum fits in an int64.
-
-    Raises
-    ------
-    RowError
-        Naming the first corrupt payload and what is wrong with it.
-    InvalidArgumentError, InputTooLargeError
-        For payloads that do not go together, and for too many of them.
+    Row i has the buckets ``index[indptr[i]:indptr[i + 1]]``, which ascend, and their counts, all
+    above 0; a row's sum fits in an int64. Payloads of one call are of equal `word`, whatever their
+    buckets, and no longer than ``limits.block``; some hundred KiB of bodies at a time keep the
+    temporaries in the cache. A `RowError` names the first corrupt one.
 
     Examples
     --------

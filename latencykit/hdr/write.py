@@ -26,36 +26,16 @@ def encode(
     double: bool = False,
     highest: int | None = None,
 ) -> bytes:
-    """Write counts as a compressed V2 payload, in base64.
+    """Return counts as a compressed V2 payload, in base64, without a line break.
 
-    Parameters
-    ----------
-    buckets : HdrBuckets
-        The layout.
-    index : array_like of int, shape (nonzero,)
-        Bucket indices, strictly ascending.
-    counts : array_like of int, shape (nonzero,)
-        Counts, ≥ 0; their sum below 2**63.
-    double : bool, default False
-        Write a DoubleHistogram, which can hold a `scale`; an integer histogram cannot. Its lowest
-        value is always one step; counts of a layout with a larger one are written at the highest
-        value of their bucket.
-    highest : int, optional
-        ``highestTrackableValue``, before the scale; by default the end of the range of doubled
-        values that the last index lies in, which is what a histogram that resizes itself has. Of a
-        DoubleHistogram it only matters how large it is: the reference takes no others than powers
-        of two less one.
+    Bucket indices ascend strictly; the counts add up to less than 2**63. A DoubleHistogram
+    (`double`) can hold a `scale`; an integer histogram cannot. Its lowest value is always one step;
+    counts of a layout with a larger one are written at the highest value of their bucket.
 
-    Returns
-    -------
-    bytes
-        Base64 text, without a line break.
-
-    Raises
-    ------
-    InvalidArgumentError
-        For a scale without `double`, counts or indices that no histogram holds, and a `highest`
-        below the last index.
+    `highest` is ``highestTrackableValue``, before the scale; by default the end of the range of
+    doubled values that the last index lies in, which is what a histogram that resizes itself has.
+    Of a DoubleHistogram it only matters how large it is: the reference takes no others than powers
+    of two less one.
 
     Examples
     --------

@@ -520,22 +520,12 @@ def _git(*words: str) -> str | None:
 
 @record()
 class Change:
-    """A change of the level: it happened after run `first` and not later than run `last`.
+    """A change of the level: it happened after run `first` and not later than run `last`."""
 
-    Attributes
-    ----------
-    position : int
-        The first run at the new level, as the gate reported it.
-    first, last : int
-        Positions: the last run that is surely before the change, and the first surely after it.
-    before, after : float
-        Medians of the levels.
-    """
-
-    position: int
-    first: int
-    last: int
-    before: float
+    position: int  # the first run at the new level, as the gate reported it
+    first: int  # the last run that is surely before the change
+    last: int  # the first run that is surely after it
+    before: float  # medians of the levels
     after: float
 
 

@@ -45,20 +45,11 @@ _UNKNOWN: list[float | None] = [None, None, None]
 
 @record()
 class StoredSeries:
-    """The key statistics of one series of a run.
+    """The key statistics of one series of a run."""
 
-    Attributes
-    ----------
-    unit : str
-        ``ns``, or ``none`` for bare numbers.
-    count : int or None
-        Requests without failures.
-    statistics : mapping of str to list of float
-        Value and confidence interval within the run; None where the run does not show it.
-    """
-
-    unit: str
-    count: int | None
+    unit: str  # ns, or none for bare numbers
+    count: int | None  # of requests without failures
+    # Value and confidence interval within the run; None where the run does not show it.
     statistics: dict[str, list[float | None]] = field(compare=False)
 
     def value(self, statistic: str) -> float:

@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from latencykit._records import record
 from latencykit._typing import Floats
-from latencykit.core.percentile_rows import Doubt
+from latencykit.core.percentile_rows import CHOSEN, Doubt
 from latencykit.core.quantiles import is_resolved
-from latencykit.plot.style import UNCERTAIN, UNSUPPORTED, marked, role_of
+from latencykit.plot.style import UNCERTAIN, UNSUPPORTED, Look, marked, role_of
 from latencykit.units import format_count, format_range, format_value, percentile_name
 
 if TYPE_CHECKING:
@@ -24,47 +24,28 @@ if TYPE_CHECKING:
     from latencykit.core.evidence import Evidence
 
 
-_CHOSEN = 12
-"""A tool that prints at most this many percentiles chose them; more are the rows of a spectrum."""
-
 _MOST, _A_NINE = 4000, 1000
 """Of a curve with more points, this many per nine of the axis are kept, more than visible."""
 
 
 @record()
 class Curve:
-    """A step function: a value applies up to its own percentile.
+    """A step function: a value applies up to its own percentile (``drawstyle="steps-pre"``).
 
-    Attributes
-    ----------
-    percentile, value : ndarray of float64, shape (points,)
-        Ascending; to be drawn with ``drawstyle="steps-pre"``. The last point is 100 % and the
-        maximum, or, where values are censored, the last percentile that is known.
-    low : ndarray of float64, shape (points,)
-        The least that each value can be: the lower edge of its bucket.
-    limit : float
-        Highest percentile that the sample supports; 100 for models.
-    bound : float or None
-        Lower limit of the censored values, which lie beyond the last point.
-    unit : str
-    count : int or None
-        Number of values behind it; None for models.
-    reported_percentiles : tuple of two tuples of float
-        Percentiles that the tool reported, and their values.
-    top_low : float
-        The least that the maximum can be; the maximum itself where the tool reports it.
+    The last point is 100 % and the maximum, or, where values are censored, the last percentile that
+    is known.
     """
 
-    percentile: Floats
+    percentile: Floats  # ascending, as values are
     value: Floats
-    low: Floats
-    limit: float
-    bound: float | None
+    low: Floats  # the least that each value can be: the lower edge of its bucket
+    limit: float  # highest percentile that the sample supports; 100 for models
+    bound: float | None  # lower limit of the censored values, which lie beyond the last point
     unit: str
-    count: int | None
+    count: int | None  # of the values behind it; None for models
     censored: int = 0
-    reported_percentiles: tuple[tuple[float, ...], tuple[float, ...]] = ((), ())
-    top_low: float = 0.0
+    reported_percentiles: tuple[tuple[float, ...], tuple[float, ...]] = ((), ())  # and values
+    top_low: float = 0.0  # the least that the maximum can be, or what the tool reports
 
     @property
     def top(self) -> float:
@@ -123,7 +104,7 @@ def curve_of(data: Any) -> Curve:
             if not share.size:
                 share, value, low = np.zeros(1), np.full(1, bound), np.full(1, bound)
         extras = {"censored": data.censored, "top_low": data.bounds("max")[0]}
-        if len(data.reported_percentiles[0]) <= _CHOSEN:
+        if len(data.reported_percentiles[0]) <= CHOSEN:
             extras["reported_percentiles"] = data.reported_percentiles
     kept = shown_points(share)
     share, value, low = share[kept], value[kept], low[kept]
@@ -217,7 +198,7 @@ def cut(curve: Curve, start: float, end: float) -> tuple[Floats, Floats]:
 
 
 def pieces(
-    curve: Curve, look: dict[str, Any], doubts: Sequence[Doubt]
+    curve: Curve, look: Look, doubts: Sequence[Doubt]
 ) -> list[tuple[float, float, dict[str, Any]]]:
     """Return the parts of a curve: from and to a percentile, and the look; the last is faint."""
     parts: list[tuple[float, float, dict[str, Any]]] = []
@@ -236,7 +217,7 @@ def pieces(
 def draw_curve(
     ax: Axes,
     curve: Curve,
-    style: dict[str, object],
+    style: Look,
     zero: float,
     doubts: Sequence[Doubt] = (),
     *,
@@ -248,7 +229,7 @@ def draw_curve(
 
     `across`, against the shares above each value, of at least `least`.
     """
-    look: dict[str, Any] = {
+    look: Look = {
         "linewidth": 1.8,
         "solid_joinstyle": "miter",
         "dash_capstyle": "butt",
@@ -324,7 +305,7 @@ def band_ends(
 def spread(
     ax: Axes,
     curve: Curve,
-    look: dict[str, Any],
+    look: Look,
     zero: float,
     *,
     across: bool = False,
@@ -344,9 +325,7 @@ def spread(
     alpha = 0.04 if crowded else 0.2
     fill(at, low, high, color=colour, alpha=alpha, linewidth=0, zorder=2, step="pre")
     lines: list[Line2D] = []
-    symbol: dict[str, Any] = {
-        key: look[key] for key in ("marker", "markersize", "markevery") if key in look
-    }
+    symbol: Look = {key: look[key] for key in ("marker", "markersize", "markevery") if key in look}
     for edge in (low, high):
         lines = ax.plot(
             *((edge, at) if across else (at, edge)),

@@ -112,7 +112,7 @@ def density(
     for k, (label, style) in enumerate(series_styles(series).items()):
         base, scale = (len(series) - 1 - k, 0.9 / peak) if many else (0, 1.0)
         style |= {"marker": "None"}
-        look: dict[str, Any] = {"linewidth": 1.6, "zorder": 3.0 + len(lines)} | style | line_kwargs
+        look: Look = {"linewidth": 1.6, "zorder": 3.0 + len(lines)} | style | line_kwargs
         look |= {"label": plain(label) or "_nolegend_"}
         x = np.append(edges, edges[-1])
         y = np.concatenate((base + scale * parts[label], [base, base]))
@@ -124,8 +124,8 @@ def density(
                 linewidth=5, solid_capstyle="butt", zorder=look["zorder"],
             )  # fmt: skip
         top = max(filled[label].highest, ax.get_xlim()[0])
-        above: dict[str, Any] = {"color": look["color"], "clip_on": False, "zorder": 31}
-        mark: dict[str, Any] = {"marker": "|", "markersize": 11, "markeredgewidth": 2}
+        above: Look = {"color": look["color"], "clip_on": False, "zorder": 31}
+        mark: Look = {"marker": "|", "markersize": 11, "markeredgewidth": 2}
         ax.plot([top], [base], linestyle="none", label="_max", **mark, **above)
     if many:
         tops = {label: part.maximum_text for label, part in filled.items()}

@@ -137,13 +137,11 @@ _HIGH_ENOUGH = 230.0
 
 
 def _draw_lower_bound(ax: Axes, raw: Any, stall: float, duration: float) -> None:
-    """Draw the lower bound that one stall implies, and fill the gap below it.
-
-    While a server is stopped for d seconds, λ·(d − x) of the requests that arrive at rate λ take
-    longer than x. Hence Q(q) ≥ d − (1 − q)·T over a run of T seconds.
-    """
+    """Draw the lower bound that one stall implies, and fill the gap below it."""
     curve = curve_of(raw)
     grid = grid_of(100.0, nines_of(curve.count), 400)
+    # While a server is stopped for d seconds, λ·(d − x) of the requests that arrive at rate λ take
+    # longer than x. Hence Q(q) ≥ d − (1 − q)·T over a run of T seconds.
     least = np.maximum(stall - (1 - grid / 100) * duration, 0.0) * 1e9 / NANOSECONDS[raw.unit]
     low = ax.get_ylim()[0]
     shown = least > low

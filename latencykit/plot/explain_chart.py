@@ -27,6 +27,7 @@ from latencykit.plot.style import (
     GREY,
     INK,
     MUTED,
+    Look,
     current_axes,
     shorten,
     size_in_points,
@@ -141,7 +142,7 @@ def explanation(
         series = {"all requests": latency}
         if others is not None:
             series["without it" if len(suspects) == 1 else "without them"] = others
-        look: dict[str, Any] = {"title": "", "subtitle": "", "unit": unit}
+        look: Look = {"title": "", "subtitle": "", "unit": unit}
         percentiles(series, ax=right, **(look | line_kwargs))
         right.axhline(result.threshold, color=INK, linewidth=0.8, linestyle=(0, (1.5, 1.5)))
         right.set_xlabel("percentile")

@@ -16,7 +16,7 @@ from latencykit.errors import DataNotAvailableError
 from latencykit.plot.axes import share_text, time_axis, value_axis
 from latencykit.plot.label_layout import LineLabels, colour_bar, head
 from latencykit.plot.series import Drawable, Limits, as_series, joined
-from latencykit.plot.style import GAP, INK, current_axes, tidy
+from latencykit.plot.style import GAP, INK, Look, current_axes, tidy
 from latencykit.plot.timeline_chart import as_log, clock, log_title, slo_line
 from latencykit.units import format_value
 
@@ -32,30 +32,14 @@ _SPREAD = 2
 
 @record()
 class Grid:
-    """Counts of values by time and by latency.
+    """Counts of values by time and by latency, shape (rows, columns)."""
 
-    Attributes
-    ----------
-    times : ndarray of float64, shape (columns + 1,)
-        Edges in seconds; columns without an interval are gaps.
-    values : ndarray of float64, shape (rows + 1,)
-        Edges, evenly spaced in their logarithm; the lowest row is that of zeros, if there are any.
-    counts : ndarray of float64, shape (rows, columns)
-        NaN in gaps.
-    top : ndarray of float64, shape (columns,)
-        The maximum of each column.
-    zeros : bool
-        True where the lowest row is that of zeros.
-    beyond : bool
-        True where the highest maximum is only a lower bound.
-    """
-
-    times: Floats
-    values: Floats
-    counts: Floats
-    top: Floats
-    zeros: bool
-    beyond: bool
+    times: Floats  # edges in seconds; columns without an interval are gaps
+    values: Floats  # edges, evenly spaced in their logarithm
+    counts: Floats  # NaN in gaps
+    top: Floats  # the maximum of each column
+    zeros: bool  # the lowest row is that of zeros
+    beyond: bool  # the highest maximum is only a lower bound
 
 
 def grid(log: HistogramLog, columns: int = _COLUMNS) -> Grid:
@@ -220,7 +204,7 @@ def heatmap(
     known = shown[np.isfinite(shown) & (shown > 0)]
     low, high = (float(known.min()), float(known.max())) if known.size else (0.1, 1.0)
     norm = LogNorm(max(low, high * 1e-6), max(high, low * 1.01), clip=True)
-    look: dict[str, object] = {"cmap": _MAP, "norm": norm} | image_kwargs
+    look: Look = {"cmap": _MAP, "norm": norm} | image_kwargs
     mesh: Any = ax.pcolormesh  # of which a picture of lines and text has an image
     shown = np.ma.masked_where(~(shown > 0), shown)
     image = mesh(cells.times, cells.values, shown, rasterized=True, **look)

@@ -37,18 +37,7 @@ def history(
 ) -> Axes:
     """Draw the trends of one series: points, levels, noise bands, and changes between two runs.
 
-    Parameters
-    ----------
-    data : sequence of Trend
-        Statistics of one series, on one or several machines.
-    ax : Axes, optional
-        Where to draw; the current axes by default.
-    title, subtitle : str, optional
-        By default the last change, and the conditions. Empty for none.
-
-    Returns
-    -------
-    Axes
+    By default the title is the last change, and the subtitle has the conditions.
     """
     ax = current_axes(ax)
     runs = sorted({run for trend in data for run in trend.runs}, key=lambda run: run.order)
@@ -133,19 +122,7 @@ def history_heatmap(
     title: str | None = None,
     subtitle: str | None = None,
 ) -> Axes:
-    """Draw whole distributions run by run: the share of a run's requests by latency.
-
-    Parameters
-    ----------
-    data : sequence of (StoredRun, Histogram)
-        Oldest first.
-    ax, title, subtitle
-        As in `history`.
-
-    Returns
-    -------
-    Axes
-    """
+    """Draw whole distributions run by run, oldest first: the share of requests by latency."""
     ax = current_axes(ax)
     runs, histograms = [run for run, _ in data], [histogram for _, histogram in data]
     lows = [max(float(h.buckets.low(h.index)[0]), 1e-9) for h in histograms]

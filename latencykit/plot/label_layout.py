@@ -41,40 +41,21 @@ _TAKEN = 400
 
 @record()
 class LabelRequest:
-    """A label that needs a place.
+    """A label that needs a place."""
 
-    Attributes
-    ----------
-    size : tuple of float
-        Width and height.
-    corners : ndarray of float64, shape (candidates, 2)
-        Lower left corner at each candidate place.
-    costs : ndarray of float64, shape (candidates,)
-    own : tuple of int
-        Positions of its own curves among the curves; a place nearer to another one costs more.
-    """
-
-    size: tuple[float, float]
-    corners: Floats
-    costs: Floats
-    own: tuple[int, ...] = ()
+    size: tuple[float, float]  # width and height
+    corners: Floats  # lower left one at each candidate place, shape (candidates, 2)
+    costs: Floats  # of each candidate
+    own: tuple[int, ...] = ()  # places of its curves among all: one nearer to another costs more
 
 
 @record()
 class Placement:
-    """The place of a label.
-
-    Attributes
-    ----------
-    x, y : float
-        Its lower left corner.
-    free : bool
-        False where every candidate is crossed by something; then this is the one crossed least.
-    """
+    """The place of a label: its lower left corner."""
 
     x: float
     y: float
-    free: bool
+    free: bool  # or else crossed by something, as all candidates are; this is the one crossed least
 
 
 def points_of(vertices: Floats) -> Floats:

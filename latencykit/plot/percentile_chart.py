@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -175,11 +175,11 @@ def percentiles(
         ax.fill_between(grid, spread.min(0), spread.max(0), **fill)
         # The lower middle run where their number is even would flatter; the upper one does not.
         middle = np.sort(spread, axis=0)[len(curves) // 2]
-        bold: dict[str, Any] = {"color": INK, "linewidth": 1.8, "zorder": 4}
+        bold: Look = {"color": INK, "linewidth": 1.8, "zorder": 4}
         bold |= {"label": f"median of {len(curves)} runs"} | line_kwargs
         lines[""] = ax.plot(grid, middle, drawstyle="steps-pre", **bold)
     for label, curve in curves.items() if not as_runs else ():
-        look: dict[str, Any] = {"linewidth": 1.8 if len(curves) <= FEW else 1.5}
+        look: Look = {"linewidth": 1.8 if len(curves) <= FEW else 1.5}
         look |= {"label": plain(label) or "_nolegend_"} | styles[label] | line_kwargs
         lines[label] = draw_curve(
             ax, curve, look, zero, doubts.get(label, ()), crowded=len(curves) > FEW
@@ -357,7 +357,7 @@ def ccdf(
     ax.yaxis.set_major_formatter(share_text)
     lines, crowded = {}, len(series) > FEW
     for label, style in series_styles(series).items():
-        look: dict[str, Any] = {"linewidth": 1.4 if crowded else 1.8}
+        look: Look = {"linewidth": 1.4 if crowded else 1.8}
         look |= {"label": plain(label) or "_nolegend_"} | style | line_kwargs
         lines[label] = draw_curve(
             ax, curves[label], look, zero, doubts.get(label, ()),

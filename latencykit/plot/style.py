@@ -3,45 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.patheffects import AbstractPathEffect
-    from matplotlib.transforms import Transform
 
-Dashes = str | tuple[float, tuple[float, ...]]
-
-
-class Look(TypedDict, total=False):
-    """How a line, an area or a text is drawn: matplotlib's keywords."""
-
-    color: str
-    alpha: float
-    zorder: float
-    label: str
-    clip_on: bool
-    linewidth: float
-    linestyle: Dashes
-    drawstyle: Literal["steps-pre", "steps-post"]
-    step: Literal["pre", "post"]
-    solid_capstyle: Literal["butt"]
-    solid_joinstyle: Literal["miter"]
-    dash_capstyle: Literal["butt"]
-    marker: str
-    markersize: float
-    markeredgewidth: float
-    markevery: int | list[int] | tuple[float, float]
-    fontsize: float
-    fontweight: Literal["normal", "bold"]
-    linespacing: float
-    ha: Literal["left", "center", "right"]
-    va: Literal["top", "center", "bottom"]
-    transform: Transform
-    path_effects: list[AbstractPathEffect]
+Look: TypeAlias = dict[str, Any]
+"""How a line, an area or a text is drawn: matplotlib's keywords."""
 
 
 RED, BLUE, AMBER = "#d0312d", "#0b5cbf", "#c77700"
@@ -72,14 +43,8 @@ UNCERTAIN = (0, (3.4, 2.0))
 
 _RAW = {"raw", "reported", "uncorrected", "naive", "omitted"}
 _HONEST = {
-    "corrected",
-    "honest",
-    "truth",
-    "response",
-    "scheduled",
-    "retimed",
-    "schedule",
-    "intended",
+    *("corrected", "honest", "truth", "response"),
+    *("scheduled", "retimed", "schedule", "intended"),
 }
 
 
@@ -106,7 +71,7 @@ def series_styles(series: Mapping[str, Any]) -> dict[str, Look]:
     return styles
 
 
-def marked(look: dict[str, Any], values: ArrayLike) -> dict[str, Any]:
+def marked(look: Look, values: ArrayLike) -> dict[str, Any]:
     """Return the look of a line through some values: matplotlib spaces no markers along NaN."""
     return look if np.isfinite(values).any() else look | {"markevery": 1}
 

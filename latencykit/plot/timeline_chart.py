@@ -56,29 +56,15 @@ _SLACK = 0.05
 
 @record()
 class Intervals:
-    """Statistics of each interval of a series, in order of time and without overlaps.
+    """Statistics of each interval of a series, in order of time and without overlaps."""
 
-    Attributes
-    ----------
-    start, end : ndarray of float64, shape (intervals,)
-        Seconds from the start of the log.
-    count : ndarray of float64, shape (intervals,)
-    values : dict of float to ndarray of float64, shape (intervals,)
-        By percentile, 100 for the maximum; NaN where nothing was counted.
-    unit : str
-    lows : dict of float to ndarray of float64, shape (intervals,)
-        The least that these can be: the lower edges of their buckets.
-    beyond : bool
-        True where the highest is only a lower bound.
-    """
-
-    start: Floats
+    start: Floats  # seconds from the start of the log
     end: Floats
     count: Floats
-    values: dict[float, Floats]
+    values: dict[float, Floats]  # by percentile, 100 for the maximum; NaN where nothing was counted
     unit: str
-    lows: dict[float, Floats] = field(default_factory=dict)
-    beyond: bool = False
+    lows: dict[float, Floats] = field(default_factory=dict)  # lower edges of the values' buckets
+    beyond: bool = False  # the highest value is only a lower bound
 
     @property
     def gap(self) -> NDArray[np.bool_]:
@@ -100,25 +86,14 @@ class Intervals:
 
 @record()
 class Envelope:
-    """The lowest and the highest value in each column of a picture.
-
-    Attributes
-    ----------
-    start, end : ndarray of float64, shape (columns,)
-    low, high : ndarray of float64, shape (columns,)
-        NaN where nothing is known.
-    merged : int
-        The largest number of intervals in a column; 1 where each has its own.
-    gap : ndarray of bool, shape (columns − 1,)
-        True where time is missing after a column.
-    """
+    """The lowest and the highest value in each column of a picture."""
 
     start: Floats
     end: Floats
-    low: Floats
+    low: Floats  # NaN where nothing is known
     high: Floats
-    merged: int
-    gap: NDArray[np.bool_]
+    merged: int  # the largest number of intervals in a column; 1 where each has its own
+    gap: NDArray[np.bool_]  # time is missing after a column, the last one aside
 
     def line(self, value: Floats) -> tuple[Floats, Floats]:
         """Return the corners of a step line through one value per column."""
@@ -542,7 +517,7 @@ def _lines(
     merged, single = 1, len(timed) == 1
     for label, intervals in timed.items():
         for number, (percentile, value) in enumerate(intervals.values.items()):
-            look: dict[str, Any] = {"linewidth": 1.4, "zorder": 3 - 0.1 * number}
+            look: Look = {"linewidth": 1.4, "zorder": 3 - 0.1 * number}
             look |= {"solid_joinstyle": "miter"}
             if single:
                 look |= {"color": _RAMP[min(number, 4)], "label": percentile_name(percentile)}
@@ -569,7 +544,7 @@ def _lines(
             x, y = shown.line(shown.high)
             merged = max(merged, shown.merged)
             if shown.merged > 1 and percentile < 100:
-                band: dict[str, Any] = {"alpha": 0.22, "linewidth": 0, "zorder": 2}
+                band: Look = {"alpha": 0.22, "linewidth": 0, "zorder": 2}
                 ax.fill_between(
                     x, shown.line(shown.low)[1], y, color=(look | line_kwargs)["color"], **band
                 )

@@ -28,24 +28,12 @@ _PIECE = 1 << 20  # slots expanded at a time: an hour's stop has millions
 
 @record()
 class HiccupProgress:
-    """What a hiccup meter saw so far.
+    """What a hiccup meter saw so far."""
 
-    Attributes
-    ----------
-    elapsed : float
-        Seconds since it began.
-    count : int
-        Slots seen.
-    worst : float
-        Longest hiccup since the last call, ns.
-    max : float
-        Longest hiccup so far, ns.
-    """
-
-    elapsed: float
-    count: int
-    worst: float
-    max: float
+    elapsed: float  # seconds since it began
+    count: int  # slots seen
+    worst: float  # longest hiccup since the last call, ns
+    max: float  # longest hiccup so far, ns
 
 
 def hiccup(

@@ -51,42 +51,22 @@ _WIDTHS = (
 class PageBins:
     """Counts of a series, slot by slot, in order of time.
 
-    Attributes
-    ----------
-    start, end : ndarray of float64, shape (slots,)
-        Seconds from the log's start.
-    max, sum : ndarray of float64, shape (slots,)
-        The highest value, NaN where nothing was counted, and the sum of the buckets' middles, at
-        full resolution.
-    indptr : ndarray of int64, shape (slots + 1,)
-    index, counts : ndarray of int64, shape (entries,)
-        Slot s has ``counts[indptr[s]:indptr[s + 1]]`` in the buckets ``index[…]``, which ascend.
-    low, high : ndarray of float64, shape (buckets,)
-        Edges of the buckets; upper ones ascend.
-    width : float or None
-        Seconds of a slot where slots lie on a grid (slot k is k · width ≤ t < (k + 1) · width);
-        None where each is one interval of the log.
-    decoded : int
-        Number of counts of the slots at the log's full resolution.
-    rough : ndarray of float64, shape (buckets, 2), or None
-        Edges of the bucket of two digits that contains each; None where the buckets are these.
-    open_ended : ndarray of bool, shape (buckets,)
-        True where values are known only to be at least the bucket's lower edge.
+    Slot s has ``counts[indptr[s]:indptr[s + 1]]`` in the buckets ``index[…]``, which ascend.
     """
 
-    start: Floats
+    start: Floats  # of each slot, seconds from the log's start
     end: Floats
-    max: Floats
-    sum: Floats
+    max: Floats  # at full resolution; NaN where nothing was counted
+    sum: Floats  # of the buckets' middles, at full resolution
     indptr: Ints
     index: Ints
     counts: Ints
-    low: Floats
+    low: Floats  # edges of the buckets; upper ones ascend
     high: Floats
-    width: float | None
-    decoded: int
-    open_ended: NDArray[np.bool_]
-    rough: Floats | None = None
+    width: float | None  # s; slot k is k · width ≤ t < (k + 1) · width, or (None) an interval
+    decoded: int  # number of counts of the slots at the log's full resolution
+    open_ended: NDArray[np.bool_]  # buckets of which only the lower edge bounds the values
+    rough: Floats | None = None  # edges of the bucket of two digits around each; None: it is one
 
     def log(self, unit: str) -> HistogramLog:
         """Return the slots as a log: the series at the page's resolution."""

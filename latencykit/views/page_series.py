@@ -17,7 +17,7 @@ from latencykit.core import Data
 from latencykit.core.distribution import Distribution
 from latencykit.core.histogram import STANDARD_PERCENTILES, Histogram
 from latencykit.core.histogram_log import HistogramLog, slot_edges, slot_numbers
-from latencykit.core.percentile_rows import Doubt, bounds_at
+from latencykit.core.percentile_rows import CHOSEN, Doubt, bounds_at
 from latencykit.core.quantiles import distinct, median
 from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.core.summary import Summary
@@ -44,9 +44,6 @@ PAGE_SIZE = 2_000_000
 _MOST_FINER = 3000
 """Most slots of a page that may be longer."""
 
-_CHOSEN = 12
-"""Percentiles that somebody chose to report; more are the rows of a spectrum."""
-
 _SHORT, _LABEL = 60, 14
 """Most characters of a series' name in a table, and beside a curve."""
 
@@ -56,35 +53,17 @@ _BAND = 80
 
 @record(eq=False)
 class PageSeries:
-    """One series of a page.
-
-    Attributes
-    ----------
-    name : str
-    data : Samples, HistogramLog, Histogram, Summary or Distribution
-    counted : Histogram, Summary or Distribution
-        All of it, at full resolution.
-    slots : PageBins or None
-        None where the source knows no time.
-    look : tuple of str
-        Classes of its colour and of its marker.
-    shadow : bool
-        Derived from another one (corrected): a curve and numbers, but no timeline of its own.
-    supplied : Doubt, optional
-        The percentiles that a correction supplies, and what it is derived from.
-    short, label : str
-        The name for tables and legends, and the one beside a curve; distinct on a page.
-    """
+    """One series of a page."""
 
     name: str
     data: Data | Distribution
-    counted: Histogram | Summary | Distribution
-    slots: PageBins | None
-    look: tuple[str, str]
-    shadow: bool = False
-    supplied: Doubt | None = None
-    short: str = ""
-    label: str = ""
+    counted: Histogram | Summary | Distribution  # all of it, at full resolution
+    slots: PageBins | None  # None where the source knows no time
+    look: tuple[str, str]  # classes of its colour and of its marker
+    shadow: bool = False  # a corrected one: a curve and numbers, but no timeline of its own
+    supplied: Doubt | None = None  # percentiles that a correction supplies, and from what
+    short: str = ""  # the name for tables and legends, distinct on a page
+    label: str = ""  # and beside a curve
 
     @cached_property
     def packed(self) -> dict[str, object] | None:
@@ -178,7 +157,7 @@ class PageSeries:
             if isinstance(self.counted, Histogram)
             else []
         )
-        return rows if len(rows) <= _CHOSEN else []
+        return rows if len(rows) <= CHOSEN else []
 
     @property
     def reason(self) -> str:

@@ -17,7 +17,7 @@ from latencykit.core import Data
 from latencykit.core.evidence import OrderedSupport, TimedSupport
 from latencykit.core.histogram import STANDARD_PERCENTILES, Histogram
 from latencykit.core.histogram_log import HistogramLog
-from latencykit.core.percentile_rows import highest_pinned_down
+from latencykit.core.percentile_rows import CHOSEN, highest_pinned_down
 from latencykit.core.quantiles import highest_supported_percentile, is_resolved
 from latencykit.core.run import Run
 from latencykit.core.samples import Samples
@@ -43,9 +43,6 @@ from latencykit.views.values import (
 
 if TYPE_CHECKING:
     from latencykit.core.distribution import Distribution
-
-_CHOSEN = 12
-"""Percentiles that a tool reports because somebody chose them; more are the rows of a spectrum."""
 
 TRIMMED = {"tm95": 0.05, "tm99": 0.01, "tm99.9": 0.001}
 """Two-sided trimmed means: the share that is left out on each side."""
@@ -356,7 +353,7 @@ def model_record(name: str, model: Distribution) -> SeriesRecord:
 def default_percentiles(histogram: Histogram) -> Sequence[float]:
     """Return the usual percentiles, or those that the tool reports where it leaves these open."""
     reported = [p for p in histogram.reported_percentiles[0] if 0 < p < 100]
-    if not 0 < len(reported) <= _CHOSEN or all(
+    if not 0 < len(reported) <= CHOSEN or all(
         row.resolved for row in histogram.percentile_rows(STANDARD_PERCENTILES)
     ):
         return STANDARD_PERCENTILES

@@ -25,21 +25,11 @@ from latencykit.views.document import allowed
 
 @record()
 class Runtime:
-    """Pyodide: the release that was tested, and what its files have to be.
+    """Pyodide: the release that was tested, and what its files have to be."""
 
-    Attributes
-    ----------
-    address : str
-        Where the release is published.
-    first : Mapping of str to str
-        Files that start Python, with their SHA-256; the lock file names those of all packages.
-    packages : tuple of str
-        Packages that the page starts with, then those that some formats need.
-    """
-
-    address: str
-    first: Mapping[str, str]
-    packages: tuple[tuple[str, ...], tuple[str, ...]]
+    address: str  # where the release is published
+    first: Mapping[str, str]  # files that start Python → SHA-256; the lock file has the packages'
+    packages: tuple[tuple[str, ...], tuple[str, ...]]  # of the page's start, and of some formats
 
 
 RUNTIME = Runtime(
@@ -68,26 +58,11 @@ _EXAMPLES = {
 
 
 def write_site(folder: Path, runtime: str | None = None) -> Path:
-    """Write the page and all that it loads.
+    """Write the page and all that it loads into a folder; return the page, ``index.html``.
 
-    Parameters
-    ----------
-    folder : Path
-        Made if need be; files of the same names are replaced. Its ``pyodide`` has Python itself,
-        its ``python`` the packages, which start sooner if node is there to compile them.
-    runtime : str, optional
-        Folder or address of Pyodide's files; by default where Pyodide publishes them. Every file
-        is checked by its SHA-256.
-
-    Returns
-    -------
-    Path
-        The page, ``index.html``.
-
-    Raises
-    ------
-    InvalidArgumentError
-        A file of the runtime is missing, or is not the one that was tested.
+    Files of the same names are replaced. ``pyodide`` has Python itself, ``python`` the packages,
+    which start sooner if node is there to compile them. The runtime is the folder or address of
+    Pyodide's files; by default where Pyodide publishes them. Every file is checked by its SHA-256.
     """
     fetched = dict(runtime_files(itertools.chain(*RUNTIME.packages), runtime))
     files = {f"pyodide/{name}": fetched[name] for name in _ENGINE}
@@ -122,17 +97,7 @@ def write_site(folder: Path, runtime: str | None = None) -> Path:
 def runtime_files(packages: Iterable[str], place: str | None = None) -> Iterator[tuple[str, bytes]]:
     """Yield names and contents of the files that start Pyodide, and of packages for it.
 
-    Parameters
-    ----------
-    packages : Iterable of str
-        As Pyodide's lock file names them; what they depend on comes along.
-    place : str, optional
-        Folder or address, see `write_site`.
-
-    Raises
-    ------
-    InvalidArgumentError
-        See `write_site`.
+    Packages are named as in Pyodide's lock file; what they depend on comes along.
     """
     place = place or RUNTIME.address
     for name, digest in RUNTIME.first.items():
