@@ -8,8 +8,6 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal, TypedDict
 
-import numpy as np
-
 from latencykit._records import record
 from latencykit._text import brief_list, esc, format_items, option, printable
 from latencykit._typing import PercentileName
@@ -18,7 +16,6 @@ from latencykit.analysis.explanations import COMPLETE, EXPLANATIONS, OMISSION
 from latencykit.analysis.omission import BOUND, VERDICT
 from latencykit.core.consistency import contradiction
 from latencykit.core.histogram import Histogram
-from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.percentile_rows import statistic_text
 from latencykit.core.quantiles import is_resolved, median
 from latencykit.core.repr_html import verdict_html
@@ -759,54 +756,21 @@ def _paragraph(
     return "\n".join([heading, *(f"  {line}" for line in lines)])
 
 
-_COUNTS = 60_000_000
-"""Logs of more counts are not diagnosed for a page; an hour of a very busy server is 14 million."""
-
-
-@record(eq=False)
-class DiagnosedSeries:
-    """A series and its diagnosis; None where the source cannot be diagnosed."""
-
-    series: PageSeries
-    diagnosis: Diagnosis | None
-
-    @property
-    def omits(self) -> bool:
-        """The diagnosis found coordinated omission."""
-        return self.diagnosis is not None and self.diagnosis.verdict == "omits"
-
-    def longest(self, most: int) -> list[int]:
-        """Return the positions of the longest stalls, in order of time."""
-        if self.diagnosis is None:
-            return []
-        longest = np.argsort(-self.diagnosis.detected_stalls.duration, kind="stable")
-        return sorted(longest[:most].tolist())
-
-    @property
-    def too_large(self) -> bool:
-        """The passes that a diagnosis takes over the log would take minutes."""
-        slots, data, counted = self.series.slots, self.series.data, self.series.counted
-        if not (slots and isinstance(data, HistogramLog) and isinstance(counted, Histogram)):
-            return False
-        # As if no interval of a time bin shared buckets with another.
-        return min(slots.decoded * len(data) / slots.start.size, counted.count) > _COUNTS
-
-
 _SHADED, _LISTED, _LABELLED = 100, 20, 4
 """Numbers of the longest stalls that are shaded, listed, and labelled."""
 
 
-def verdict_badge(entry: DiagnosedSeries) -> str:
+def verdict_badge(entry: PageSeries) -> str:
     """Return the verdict as a coloured word, and its sentence."""
     if entry.diagnosis is None or entry.diagnosis.verdict == "unknown":
         return ""
     return f"{badge(entry.diagnosis.verdict)} {esc(as_sentence(entry.diagnosis.summary))}"
 
 
-def stalls_model(diagnosed: Sequence[DiagnosedSeries]) -> list[dict[str, object]]:
+def stalls_model(series: Sequence[PageSeries]) -> list[dict[str, object]]:
     """Return the stalls that the timeline shades."""
     model = []
-    for entry in diagnosed:
+    for entry in series:
         if entry.diagnosis is None:
             continue
         stalls = entry.diagnosis.detected_stalls
@@ -818,23 +782,21 @@ def stalls_model(diagnosed: Sequence[DiagnosedSeries]) -> list[dict[str, object]
                 missing = int(stalls.missing[k])
                 if missing and entry.omits:
                     label += f" · ~{format_count(missing)} requests missing"
-            start, end = (
-                float(side[k]) + entry.series.begin for side in (stalls.start, stalls.end)
-            )
+            start, end = (float(side[k]) + entry.begin for side in (stalls.start, stalls.end))
             model.append({"start": start, "end": end, "label": label})
     return model
 
 
-def stalls_section(diagnosed: Sequence[DiagnosedSeries]) -> str:
+def stalls_section(series: Sequence[PageSeries]) -> str:
     """Return a table of stalls per series, each with a button that selects its time."""
     parts = []
-    for entry in diagnosed:
+    for entry in series:
         if entry.diagnosis is None or not len(entry.diagnosis.detected_stalls):
             continue
-        stalls, series = entry.diagnosis.detected_stalls, entry.series
+        stalls = entry.diagnosis.detected_stalls
         rows: list[list[str]] = []
         for k in entry.longest(_LISTED):
-            start, end = (float(side[k]) + series.begin for side in (stalls.start, stalls.end))
+            start, end = (float(side[k]) + entry.begin for side in (stalls.start, stalls.end))
             show = f"<button type='button' data-from='{start!r}' data-to='{end!r}'>Show</button>"
             rows.append(
                 [
@@ -845,7 +807,7 @@ def stalls_section(diagnosed: Sequence[DiagnosedSeries]) -> str:
                     format_duration(float(stalls.worst[k])),
                     format_count(int(stalls.missing[k])),
                     percent(float(stalls.share[k])),
-                    "" if series.slots is None else show,
+                    "" if entry.slots is None else show,
                 ]
             )
         caption = ""
@@ -853,7 +815,7 @@ def stalls_section(diagnosed: Sequence[DiagnosedSeries]) -> str:
             caption = f"{format_count(len(stalls))} stalls; the {len(rows)} longest are listed."
         header = ["", "from", "to", "length", "worst request", "requests missing", "delayed", ""]
         parts += [
-            f"<p><b>{esc(series.name)}</b></p>" if len(diagnosed) > 1 else "",
+            f"<p><b>{esc(entry.name)}</b></p>" if len(series) > 1 else "",
             table(header, rows, caption),
             bullets(map(as_sentence, stalls.notes)),
         ]
@@ -865,10 +827,10 @@ def _seconds(moment: float) -> str:
     return f"{moment:.3f}".rstrip("0").rstrip(".") + " s"
 
 
-def omission_section(diagnosed: Sequence[DiagnosedSeries]) -> str:
+def omission_section(series: Sequence[PageSeries]) -> str:
     """Return raw percentiles beside corrected ones, with the evidence, for all that omit."""
     parts = []
-    for entry in diagnosed:
+    for entry in series:
         diagnosis = entry.diagnosis
         if diagnosis is None or diagnosis.verdict != "omits":
             continue
@@ -879,13 +841,13 @@ def omission_section(diagnosed: Sequence[DiagnosedSeries]) -> str:
         ]
         parts += [
             f"<p>{verdict_badge(entry)}</p>",
-            table(["", "as recorded", _correction("omits")], rows, esc(entry.series.name)),
+            table(["", "as recorded", _correction("omits")], rows, esc(entry.name)),
             bullets(map(as_sentence, [*diagnosis.sentences[1:], diagnosis.advice])),
         ]
     return section("omission", "What the measurement left out", *parts)
 
 
-def doubts(entry: DiagnosedSeries) -> list[str]:
+def doubts(entry: PageSeries) -> list[str]:
     """Return why coordinated omission is not judged, or what users may see instead."""
     if entry.too_large:
         command = "latencykit diagnose finds stalls and coordinated omission"

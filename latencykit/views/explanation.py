@@ -77,20 +77,18 @@ class ExplainRecord(TypedDict):
 
 def explanation_record(name: str, explanation: Explanation) -> ExplanationRecord:
     """Return an explanation as ``explain --format json`` prints it."""
-    coincidence = explanation.coincidence
-    return {
-        "name": name,
-        "above": explanation.above,
-        "threshold": number(explanation.threshold),
-        "attributes": [
-            record_from(AttributeRecord, row) for row in explanation.attributes.to_dict("records")
-        ],
-        "events": []
-        if coincidence is None
-        else [record_from(EventsRecord, row) for row in coincidence.rows.to_dict("records")],
-        "findings": list(explanation.findings),
-        "notes": list(explanation.notes),
-    }
+    attributes, coincidence = explanation.attributes, explanation.coincidence
+    events = [] if coincidence is None else coincidence.rows.to_dict("records")
+    return record_from(
+        ExplanationRecord,
+        explanation,
+        name=name,
+        threshold=number(explanation.threshold),
+        attributes=[record_from(AttributeRecord, row) for row in attributes.to_dict("records")],
+        events=[record_from(EventsRecord, row) for row in events],
+        findings=list(explanation.findings),
+        notes=list(explanation.notes),
+    )
 
 
 def explanation_html(explanations: Mapping[str, Explanation], *, several: bool) -> str:

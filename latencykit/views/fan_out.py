@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Literal, NamedTuple, NotRequired, TypedDict, cast
+from typing import TYPE_CHECKING, Literal, NotRequired, TypedDict, cast
 
 from latencykit._text import esc
 from latencykit._typing import JSONObject, PercentileName
-from latencykit.analysis.fan_out import FanOut, samples_needed
+from latencykit.analysis.fan_out import FanOut, fan_out, samples_needed
+from latencykit.core.histogram import Histogram
 from latencykit.core.quantiles import is_resolved
 from latencykit.core.run import Run
 from latencykit.units import format_count, format_percentile
 from latencykit.views.markup import section, table
 from latencykit.views.tables import MOST_ROWS, Table, csv_unit
 from latencykit.views.values import UnitFrom, UserPercentileRecord, number, percent, record_from
+
+if TYPE_CHECKING:
+    from latencykit.views.page_series import PageSeries
 
 _SAME_SHARE = 5e-4
 """Shares that differ by less are one, in a table."""
@@ -206,22 +210,28 @@ _FIRST = 100
 """Calls at which the slider begins."""
 
 
-class PageFanOut(NamedTuple):
-    """A series' fan-out by number of calls: of independent calls, and mixed by its time bins."""
+_CALLS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 700, 1000)
+"""Numbers of calls of the slider."""
 
-    name: str
-    largest: float
-    independent: Sequence[FanOut]
-    mixed: Sequence[FanOut] | None
+_WITH_FAN_OUT = 6
+"""Series that have a fan-out."""
 
 
-def fan_out_model(answers: Sequence[PageFanOut]) -> list[dict[str, object]]:
-    """Return the values behind the slider for each series."""
+def fan_out_model(series: Sequence[PageSeries]) -> list[dict[str, object]]:
+    """Return the values behind the slider for each series, of calls apart and in one time bin."""
     model = []
-    for part in answers:
-        mixed: Sequence[FanOut | None] = part.mixed or [None] * len(part.independent)
+    counted = [
+        (part, part.counted)
+        for part in series
+        if isinstance(part.counted, Histogram) and part.counted.count
+    ]
+    for part, whole in counted[:_WITH_FAN_OUT]:
+        mixed: Sequence[FanOut | None] = [None] * len(_CALLS)
+        if part.slots is not None:
+            mixed = fan_out(part.slots.log(whole.unit), _CALLS, shares=(99.0,))
         rows = []
-        for apart, together in zip(part.independent, mixed, strict=True):
+        independent = fan_out(whole, _CALLS, independent=True, shares=(99.0,))
+        for apart, together in zip(independent, mixed, strict=True):
             percentile, answer = apart.leaf_percentile(99.0), together or apart
             calls = f"{format_count(apart.n)} calls" if apart.n > 1 else "1 call"
             words = (
@@ -242,11 +252,11 @@ def fan_out_model(answers: Sequence[PageFanOut]) -> list[dict[str, object]]:
                 {
                     "n": apart.n,
                     "words": words,
-                    "independent": _fan_out_values(apart, part.largest),
-                    "mixture": [] if together is None else _fan_out_values(together, part.largest),
+                    "independent": _fan_out_values(apart, whole.max),
+                    "mixture": [] if together is None else _fan_out_values(together, whole.max),
                 }
             )
-        timed = part.mixed is not None
+        timed = part.slots is not None
         model.append({"name": part.name, "mixed": timed, "percentiles": _PERCENTILES, "rows": rows})
     return model
 

@@ -205,35 +205,24 @@ def sentence(judged: HistoryVerdict) -> str:
 
 def show_record(trends: Sequence[Trend], runs: int, left_out: Sequence[str]) -> HistoryShowRecord:
     """Return trends as plain values."""
-    return {
-        "schema_version": 1,
-        "runs": runs,
-        "trends": [
+    records = []
+    for trend in trends:
+        ends = {"level": trend.level, "low": trend.low, "high": trend.high, "latest": trend.values}
+        latest = {name: number(float(values[-1])) for name, values in ends.items()}
+        changes = [
             {
-                "series": trend.series,
-                "statistic": trend.statistic,
-                "unit": trend.unit,
-                "labels": dict(trend.labels),
-                "runs": len(trend.runs),
-                "latest": number(float(trend.values[-1])),
-                "level": number(float(trend.level[-1])),
-                "low": number(float(trend.low[-1])),
-                "high": number(float(trend.high[-1])),
-                "changes": [
-                    {
-                        "first": run_record(trend.runs[change.first]),
-                        "last": run_record(trend.runs[change.last]),
-                        "before": change.before,
-                        "after": change.after,
-                        "change": change.after / change.before - 1,
-                    }
-                    for change in trend.changes
-                ],
+                "first": run_record(trend.runs[change.first]),
+                "last": run_record(trend.runs[change.last]),
+                "before": change.before,
+                "after": change.after,
+                "change": change.after / change.before - 1,
             }
-            for trend in trends
-        ],
-        "left_out": list(left_out),
-    }
+            for change in trend.changes
+        ]
+        records.append(
+            record_from(HistoryTrendRecord, trend, runs=len(trend.runs), changes=changes, **latest)
+        )
+    return {"schema_version": 1, "runs": runs, "trends": records, "left_out": list(left_out)}
 
 
 def show_text(trends: Sequence[Trend], style: str = "table") -> str:

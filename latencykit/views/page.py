@@ -23,7 +23,6 @@ import numpy as np
 from latencykit._text import esc, format_items, option, script_json
 from latencykit._typing import JSONObject
 from latencykit.analysis.compare import Comparison, compare
-from latencykit.analysis.fan_out import fan_out
 from latencykit.analysis.omission import diagnose
 from latencykit.analysis.slo import SLOResult, for_all_series, why
 from latencykit.core import Data
@@ -49,7 +48,6 @@ from latencykit.units import (
 )
 from latencykit.views.compare import comparison_section
 from latencykit.views.diagnosis import (
-    DiagnosedSeries,
     doubts,
     omission_section,
     stalls_model,
@@ -58,7 +56,7 @@ from latencykit.views.diagnosis import (
 )
 from latencykit.views.document import asset, document, script_of
 from latencykit.views.explanation import explanation_html
-from latencykit.views.fan_out import PageFanOut, fan_out_model, fan_out_section
+from latencykit.views.fan_out import fan_out_model, fan_out_section
 from latencykit.views.markup import as_sentence, bullets, section, table
 from latencykit.views.page_data import DIGITS
 from latencykit.views.page_series import (
@@ -102,17 +100,15 @@ def page_html(
     offers; otherwise they name the file that the data themselves name.
     """
     named = as_series(data)
-    # All series, corrected ones last, their diagnoses, and close-ups, within a limit in bytes.
+    # All series, corrected ones last, and close-ups, within a limit in bytes.
     limit = byte_count(page_size)
-    diagnosed = diagnose_series(page_series(named, limit), diagnosis)
-    if len(diagnosed) == 1 and diagnosed[0].omits:  # in the colour of raw measurements
-        diagnosed = [replace(diagnosed[0], series=replace(diagnosed[0].series, look=("raw", "")))]
-    series = with_short_names(
-        [*(entry.series for entry in diagnosed), *corrected_series(diagnosed)]
-    )
+    measured = diagnose_series(page_series(named, limit), diagnosis)
+    if len(measured) == 1 and measured[0].omits:  # in the colour of raw measurements
+        measured = [replace(measured[0], look=("raw", ""))]
+    series = with_short_names([*measured, *corrected_series(measured)])
     # Close-ups of the spans, the first ones, as far as they take a quarter of the page.
     details, spare = [], limit / 4
-    for start, end in stall_spans(diagnosed):
+    for start, end in stall_spans(measured):
         detail = finer({entry.name: entry.data for entry in series}, start, end)
         spare -= len(script_json(detail))
         if spare < 0:
@@ -121,44 +117,39 @@ def page_html(
     fixed = [{"curve": entry.curve_record} for entry in series], details
     engine = len(asset("page.css")) + len(script_of("page"))
     series = fitted(series, limit - len(script_json(fixed)) - engine - _BODY)
-    diagnosed = [replace(entry, series=own) for entry, own in zip(diagnosed, series, strict=False)]
-    measured_series = series[: len(diagnosed)]
+    measured = series[: len(measured)]
     checked, percentiles = checked_limits(slo, series), shown_percentiles(series)
-    model = page_model(series, diagnosed, percentiles, origins or {})
-    model |= {
-        "slo": slo_steps(checked),
-        "fanOut": fan_out_model(fan_outs_of(measured_series)),
-        "details": details,
-    }
-    heading = title if title is not None else page_title(measured_series)
+    model = page_model(series, percentiles, origins or {})
+    model |= {"slo": slo_steps(checked), "fanOut": fan_out_model(measured), "details": details}
+    heading = title if title is not None else page_title(measured)
     # What limits the numbers, beneath the names of the series of which the same is said.
     limits: dict[str, list[str]] = {}
     of_all: list[str] = []
-    for entry in diagnosed:
-        lines = [*trust(entry.series.counted, entry.series.numbers), *doubts(entry)]
+    for entry in measured:
+        lines = [*trust(entry.counted, entry.numbers), *doubts(entry)]
         text = bullets([line for line in lines if line not in of_all])
-        if entry.series.counted.run.aggregate:  # what is said of a total is not repeated
+        if entry.counted.run.aggregate:  # what is said of a total is not repeated
             of_all += lines
-        limits.setdefault(text, []).append(entry.series.short or entry.series.name)
+        limits.setdefault(text, []).append(entry.short or entry.name)
     reliability = list(limits)
-    if len(diagnosed) > 1:
+    if len(measured) > 1:
         reliability = [
             f"<p><b>{esc(', '.join(names), 1000)}</b></p>{text}"
             for text, names in limits.items()
             if text
         ]
     parts = [
-        header_html(heading, diagnosed, checked),
+        header_html(heading, measured, checked),
         slo_section(checked, series),
-        explorer_html(series, percentiles, measured_series),
-        stalls_section(diagnosed),
-        omission_section(diagnosed),
+        explorer_html(series, percentiles),
+        stalls_section(measured),
+        omission_section(measured),
         section(
             "explain",
             "What slow requests have in common",
             explanation_html(explanations(named), several=len(named) > 1),
         ),
-        comparison_section(measured_series, comparisons(measured_series)),
+        comparison_section(measured, comparisons(measured)),
         fan_out_section(model["fanOut"]),
         f"<div class='{'pair' if len(series) <= 3 else ''}'>",
         section("key-numbers", "Key numbers", key_table(series)),
@@ -181,16 +172,10 @@ def byte_count(size: int | str) -> int:
 
 def explorer_parts(data: object) -> tuple[str, str, JSONObject]:
     """Return the linked views without the rest of a page: heading, HTML, and what they draw."""
-    diagnosed = diagnose_series(page_series(as_series(data)), {})
-    series = fitted(with_short_names([entry.series for entry in diagnosed]))
-    diagnosed = [replace(entry, series=own) for entry, own in zip(diagnosed, series, strict=True)]
+    series = fitted(with_short_names(diagnose_series(page_series(as_series(data)), {})))
     percentiles = shown_percentiles(series)
-    views = explorer_html(series, percentiles, series)
-    return (
-        header_html(page_title(series), diagnosed),
-        views,
-        page_model(series, diagnosed, percentiles),
-    )
+    heading = header_html(page_title(series), series)
+    return heading, explorer_html(series, percentiles), page_model(series, percentiles)
 
 
 # ------------------------------------------------------------
@@ -248,7 +233,6 @@ _WORDS = {
 
 def page_model(
     series: Sequence[PageSeries],
-    diagnosed: Sequence[DiagnosedSeries],
     percentiles: Sequence[float],
     origins: Mapping[str, Mapping[str, object]] = MappingProxyType({}),
 ) -> dict[str, Any]:
@@ -277,7 +261,7 @@ def page_model(
     return {
         "unit": series[0].counted.unit,
         "series": records,
-        "stalls": stalls_model(diagnosed),
+        "stalls": stalls_model(series),
         "slo": [],
         "fanOut": [],
         "details": [],
@@ -295,35 +279,31 @@ def page_title(series: Sequence[PageSeries]) -> str:
     return chart_title({entry.name: entry.counted for entry in series}).replace("\\$", "$")
 
 
-def header_html(
-    title: str, diagnosed: Sequence[DiagnosedSeries], checked: Sequence[SLOResult] = ()
-) -> str:
+def header_html(title: str, series: Sequence[PageSeries], checked: Sequence[SLOResult] = ()) -> str:
     """Return the heading of a page, and of each series the key numbers, SLO, and incident."""
-    series = [entry.series for entry in diagnosed]
     listed = [conditions(entry.counted) for entry in series]
     shared = [part for part in listed[0] if all(part in other for other in listed[1:])]
     sentences, folded, pictures = "", "", ""
-    for k, entry in enumerate(diagnosed):
-        own = entry.series
-        name = f"<b>{esc(own.name)}</b>" if len(diagnosed) > 1 else ""
+    for k, entry in enumerate(series):
+        name = f"<b>{esc(entry.name)}</b>" if len(series) > 1 else ""
         facts = [
-            headline(own.counted),
+            headline(entry.counted),
             *(as_sentence(rows.headline) for rows in checked[k : k + 1]),
         ]
-        if own.numbers["incident"]:
-            facts.append(as_sentence(own.numbers["findings"][0]))
+        if entry.numbers["incident"]:
+            facts.append(as_sentence(entry.numbers["findings"][0]))
         sentence = esc(" ".join(facts), 600)
         words = (
-            f"<p class='headline {own.look[0]}'>{name}{sentence}"
+            f"<p class='headline {entry.look[0]}'>{name}{sentence}"
             f"<span class='verdict'>{verdict_badge(entry)}</span></p>"
         )
         # Of many series the pictures come first, but for the total, and what is wrong with one.
-        if len(diagnosed) <= _SENTENCES or entry.omits or own.counted.run.aggregate:
+        if len(series) <= _SENTENCES or entry.omits or entry.counted.run.aggregate:
             sentences += words
         else:
             folded += words
-        if not isinstance(own.counted, Summary):
-            pictures += f"<p>{esc(own.name)}<br>{small_curve(own.counted)}</p>"
+        if not isinstance(entry.counted, Summary):
+            pictures += f"<p>{esc(entry.name)}<br>{small_curve(entry.counted)}</p>"
     terms = esc(" · ".join(shared)).replace("\\$", "$")
     if folded:
         sentences += f"<details><summary>Each series in a sentence</summary>{folded}</details>"
@@ -337,11 +317,7 @@ def header_html(
     )
 
 
-def explorer_html(
-    series: Sequence[PageSeries],
-    percentiles: Sequence[float],
-    measured_series: Sequence[PageSeries],
-) -> str:
+def explorer_html(series: Sequence[PageSeries], percentiles: Sequence[float]) -> str:
     """The linked views: the curve shows what is selected in the timeline."""
     shown = f"<b>{esc(series[0].name, 60)}</b>"
     if len(series) > 1:
@@ -353,7 +329,8 @@ def explorer_html(
         )
     causes = causes_text([row for entry in series for row in entry.rows(percentiles).values()])
     selection = when = timeline = heat_map = ""
-    if any(entry.slots is not None for entry in series):
+    timed = [entry for entry in series if entry.slots is not None]
+    if timed:
         selection = (
             "<span class='span'><span class='quiet'>Selected: <b id='selected'>the whole run</b>"
             "</span> <button type='button' id='whole' disabled>Show the whole run</button></span>"
@@ -361,7 +338,6 @@ def explorer_html(
         when = (
             " <span class='hint'>Drag across the curve to see when such requests occurred.</span>"
         )
-        timed = [entry for entry in series if entry.slots is not None and not entry.shadow]
         bins: dict[str, list[str]] = {}
         for entry in timed:
             bins.setdefault(resolution(entry), []).append(entry.short or entry.name)
@@ -375,8 +351,11 @@ def explorer_html(
             summary = "<summary class='quiet'>How wide the time bins are</summary>"
             notes = f"<details>{summary}{notes}</details>"
         lines = "Thick: the p99 of each series; thin: its maximum. " if len(timed) > 1 else ""
+        # Of the only one of several series that has times, the name is in the headings.
+        several = len([entry for entry in series if not entry.shadow]) > 1
+        only = f": {esc(timed[0].short, 60)}" if several and len(timed) == 1 else ""
         timeline = (
-            f"<div class='time'><h2>Over time{_only(series)}</h2>"
+            f"<div class='time'><h2>Over time{only}</h2>"
             f"<p class='quiet'>{lines}Below: requests per second. <span id='stall-key' hidden>Grey:"
             " stalls, in which no request was answered. </span><span class='how'>Drag across "
             "the timeline to select a span; everything here then shows that span. Escape, or a "
@@ -387,15 +366,12 @@ def explorer_html(
             "<label>to <input type='range' id='to' min='0' max='1' value='1'></label></div>"
             f"<div id='bins'>{notes}</div></div>"
         )
-    heated = [entry for entry in measured_series if entry.slots is not None]
-    if heated:
         choice = ""
-        if len(heated) > 1:
+        if len(timed) > 1:
             options = "".join(
-                f"<option value='{esc(entry.name)}'>{esc(entry.short)}</option>" for entry in heated
+                f"<option value='{esc(entry.name)}'>{esc(entry.short)}</option>" for entry in timed
             )
             choice = f"<p><label>Series <select id='heat-series'>{options}</select></label></p>"
-        only = _only(measured_series)
         heat_map = (
             f"<div class='heat' id='heat'><h2>Distribution over time{only}</h2>{choice}"
             "<p class='quiet'>Share of each time bin's requests: small <i class='ramp'></i> large; "
@@ -415,13 +391,6 @@ def explorer_html(
         "A range: the source does not say more precisely where the value lies.</p>"
         f"{numbers_table(series, percentiles)}</div></div></section>"
     )
-
-
-def _only(series: Sequence[PageSeries]) -> str:
-    """The name of the only one of several series that has times, for a heading."""
-    timed = [entry for entry in series if entry.slots is not None and not entry.shadow]
-    several = len([entry for entry in series if not entry.shadow]) > 1
-    return f": {esc(timed[0].short, 60)}" if several and len(timed) == 1 else ""
 
 
 # ------------------------------------------------------------
@@ -477,12 +446,14 @@ def key_table(series: Sequence[PageSeries]) -> str:
     """Return the table: one row per statistic, one column per series; of many, several tables."""
     columns: list[dict[str, str]] = []  # statistic → cell
     for entry in series:
-        record, show = entry.numbers, _show(entry.numbers)
+        record, show, counted = entry.numbers, _show(entry.numbers), entry.counted
+        # Of what timed out, or in a bucket without an end.
+        above = counted.censored if isinstance(counted, Histogram) else 0
         counts = {
             "requests": record["count"],
             "failed": record["failed"] or None,
             "timed out": record["timeouts"] or None,
-            "above the last bucket": max(entry.late - (record["timeouts"] or 0), 0) or None,
+            "above the last bucket": max(above - (record["timeouts"] or 0), 0) or None,
         }
         cells = {name: format_count(count) for name, count in counts.items() if count is not None}
         for row in entry.rows([]).values():
@@ -501,7 +472,9 @@ def key_table(series: Sequence[PageSeries]) -> str:
             "standard deviation": _statistic(record, "std"),
             "min": _statistic(record, "min"),
         }
-        stated |= {name: esc(show(value)) for name, value in entry.further_statistics.items()}
+        further = counted.stats if isinstance(counted, Summary) else {}
+        known = ("mean", "std", "min", "max")  # of every record
+        stated |= {name: esc(show(v)) for name, v in further.items() if name not in known}
         for name in TRIMMED:
             trim = record["trimmed"].get(name)
             if trim is not None and trim["high"] is not None:
@@ -555,44 +528,36 @@ _CLOSE_UP, _SHORT_STALL = 6, 3
 _COMPARED = 6
 """Series that are compared with the first one."""
 
-_CALLS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 700, 1000)
-"""Numbers of calls of the fan-out's slider."""
 
-_WITH_FAN_OUT = 6
-"""Series that have a fan-out."""
-
-
-def diagnose_series(series: Sequence[PageSeries], how: dict[str, Any]) -> list[DiagnosedSeries]:
+def diagnose_series(series: Sequence[PageSeries], how: dict[str, Any]) -> list[PageSeries]:
     """Diagnose every measured series; `how` are the other arguments of `lk.diagnose`."""
     diagnosed = []
     for entry in series:
-        counted, one = entry.counted, DiagnosedSeries(entry, None)
+        counted = entry.counted
         if not (
             isinstance(entry.data, Distribution)
             or isinstance(counted, Distribution)
             or counted.unit == "none"
             or not counted.count
-            or one.too_large
+            or entry.too_large
         ):
-            one = DiagnosedSeries(entry, diagnose(entry.data, **how))
-        diagnosed.append(one)
+            entry = replace(entry, diagnosis=diagnose(entry.data, **how))
+        diagnosed.append(entry)
     return diagnosed
 
 
-def corrected_series(diagnosed: Sequence[DiagnosedSeries]) -> list[PageSeries]:
+def corrected_series(series: Sequence[PageSeries]) -> list[PageSeries]:
     """Return the corrected series of those that omit, of the whole run as `diagnose` has it."""
     shadows: list[PageSeries] = []
-    for entry in diagnosed:
-        own, diagnosis = entry.series, entry.diagnosis
+    for own in series:
+        diagnosis = own.diagnosis
         if diagnosis is None or diagnosis.verdict != "omits" or diagnosis.corrected is None:
             continue
         corrected = diagnosis.corrected
         # A colour that no other series has, and a marker beside several.
-        taken = {other.series.look[0] for other in diagnosed} | {
-            shadow.look[0] for shadow in shadows
-        }
+        taken = {other.look[0] for other in (*series, *shadows)}
         free = (name for name in ("c0", "c2", "c3", "c1", "c4", "c5") if name not in taken)
-        look = (next(free, "c0"), "mark3" if len(diagnosed) > 1 else "")
+        look = (next(free, "c0"), "mark3" if len(series) > 1 else "")
         # The correction supplies the values from where they are twice the raw ones.
         percentiles = 100 * (1 - 10.0 ** -np.arange(0.05, 9, 0.05))
         moved = corrected.percentile(percentiles) > 2 * own.counted.percentile(percentiles)
@@ -644,40 +609,18 @@ def comparisons(
     return compared
 
 
-def fan_outs_of(series: Sequence[PageSeries]) -> list[PageFanOut]:
-    """Return the fan-out of each measured series for the numbers of calls of the slider."""
-    measured = [
-        (part, part.counted)
-        for part in series
-        if isinstance(part.counted, Histogram) and part.counted.count
-    ]
-    return [
-        PageFanOut(
-            part.name,
-            counted.max,
-            fan_out(counted, _CALLS, independent=True, shares=(99.0,)),
-            None
-            if part.slots is None
-            else fan_out(part.slots.log(counted.unit), _CALLS, shares=(99.0,)),
-        )
-        for part, counted in measured[:_WITH_FAN_OUT]
-    ]
-
-
-def stall_spans(diagnosed: Sequence[DiagnosedSeries]) -> list[tuple[float, float]]:
+def stall_spans(series: Sequence[PageSeries]) -> list[tuple[float, float]]:
     """Return the time around each of the longest stalls that is shorter than a few time bins."""
     spans = []
-    for entry in diagnosed:
-        slots = entry.series.slots
+    for entry in series:
+        slots = entry.slots
         if entry.diagnosis is None or slots is None:
             continue
-        interval, stalls = finest([entry.series]), entry.diagnosis.detected_stalls
+        interval, stalls = finest([entry]), entry.diagnosis.detected_stalls
         if slots.width is None or slots.width < 2 * interval:
             continue
         for k in entry.longest(_CLOSE_UP):
-            start, end = (
-                float(side[k]) + entry.series.begin for side in (stalls.start, stalls.end)
-            )
+            start, end = (float(side[k]) + entry.begin for side in (stalls.start, stalls.end))
             if end - start < _SHORT_STALL * slots.width:
                 margin = 4 * (end - start) + 60 * interval
                 spans.append((end - start, (max(0.0, start - margin), end + margin)))

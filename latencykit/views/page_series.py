@@ -13,6 +13,7 @@ import numpy as np
 from latencykit._records import record
 from latencykit._text import cause_text, script_json
 from latencykit._typing import Floats, Ints
+from latencykit.analysis.diagnosis import Diagnosis
 from latencykit.core import Data
 from latencykit.core.distribution import Distribution
 from latencykit.core.histogram import STANDARD_PERCENTILES, Histogram
@@ -44,6 +45,9 @@ PAGE_SIZE = 2_000_000
 _MOST_FINER = 3000
 """Most slots of a page that may be longer."""
 
+_COUNTS = 60_000_000
+"""Logs of more counts are not diagnosed for a page; an hour of a very busy server is 14 million."""
+
 _SHORT, _LABEL = 60, 14
 """Most characters of a series' name in a table, and beside a curve."""
 
@@ -62,8 +66,30 @@ class PageSeries:
     look: tuple[str, str]  # classes of its colour and of its marker
     shadow: bool = False  # a corrected one: a curve and numbers, but no timeline of its own
     supplied: Doubt | None = None  # percentiles that a correction supplies, and from what
+    diagnosis: Diagnosis | None = None  # None where the source cannot be diagnosed
     short: str = ""  # the name for tables and legends, distinct on a page
     label: str = ""  # and beside a curve
+
+    @property
+    def omits(self) -> bool:
+        """The diagnosis found coordinated omission."""
+        return self.diagnosis is not None and self.diagnosis.verdict == "omits"
+
+    def longest(self, most: int) -> list[int]:
+        """Return the positions of the longest stalls, in order of time."""
+        if self.diagnosis is None:
+            return []
+        longest = np.argsort(-self.diagnosis.detected_stalls.duration, kind="stable")
+        return sorted(longest[:most].tolist())
+
+    @property
+    def too_large(self) -> bool:
+        """The passes that a diagnosis takes over the log would take minutes."""
+        slots, data, counted = self.slots, self.data, self.counted
+        if not (slots and isinstance(data, HistogramLog) and isinstance(counted, Histogram)):
+            return False
+        # As if no interval of a time bin shared buckets with another.
+        return min(slots.decoded * len(data) / slots.start.size, counted.count) > _COUNTS
 
     @cached_property
     def packed(self) -> dict[str, object] | None:
@@ -133,30 +159,13 @@ class PageSeries:
         return rows
 
     @property
-    def late(self) -> int:
-        """Requests above what was recorded: of what timed out, or in a bucket without an end."""
-        return self.counted.censored if isinstance(self.counted, Histogram) else 0
-
-    @property
-    def further_statistics(self) -> dict[str, float]:
-        """Statistics that a tool reports besides those that every record has."""
-        stats = self.counted.stats if isinstance(self.counted, Summary) else {}
-        return {
-            name: value
-            for name, value in stats.items()
-            if name not in ("mean", "std", "min", "max")
-        }
-
-    @property
     def reported_percentiles(self) -> list[tuple[float, float]]:
         """Chosen percentiles that the tool reports, and their values; a spectrum has none."""
         if isinstance(self.counted, Summary):
             return sorted(self.counted.reported_percentiles.items())
-        rows = (
-            list(zip(*self.counted.reported_percentiles, strict=True))
-            if isinstance(self.counted, Histogram)
-            else []
-        )
+        if not isinstance(self.counted, Histogram):
+            return []
+        rows = list(zip(*self.counted.reported_percentiles, strict=True))
         return rows if len(rows) <= CHOSEN else []
 
     @property
@@ -221,17 +230,12 @@ class PageSeries:
         return record | {"uncertain": ", ".join(causes)}
 
 
-def most_slots(series: int, page_size: int) -> tuple[int, int]:
-    """Return how many slots each series of a page may have, and how many counts in them."""
-    share = max(1.0, page_size / PAGE_SIZE)
-    fine = max(FINE / max(series, 1), LEAST_FINE) * share
-    return int(min(MOST * share, _MOST_FINER)), int(fine)
-
-
 def page_series(named: Mapping[str, Any], page_size: int = PAGE_SIZE) -> list[PageSeries]:
     """Return the series of a page, those over time in slots: more of them on a longer page."""
     styles = series_styles(named)
-    most, fine = most_slots(len(named), page_size)
+    share = max(1.0, page_size / PAGE_SIZE)
+    most = int(min(MOST * share, _MOST_FINER))  # slots of each series, and counts in them
+    fine = int(max(FINE / max(len(named), 1), LEAST_FINE) * share)
     series = []
     for label, data in named.items():
         slots, counted = None, data

@@ -250,8 +250,13 @@ def series_record(
     else:
         evidence = data.evidence(in_nanoseconds(histogram))
     counted: Histogram = evidence.whole
-    if percentiles is None:
-        percentiles = default_percentiles(counted)
+    if percentiles is None:  # the usual ones, or those of the tool where it leaves these open
+        percentiles = STANDARD_PERCENTILES
+        reported = [p for p in counted.reported_percentiles[0] if 0 < p < 100]
+        if 0 < len(reported) <= CHOSEN and not all(
+            row.resolved for row in counted.percentile_rows(percentiles)
+        ):
+            percentiles = [*reported, 100.0]
     notes: tuple[str, ...] = ()
     record = _frame(name, _RUNGS[type(data)], counted.unit, counted.run) | {
         "count": counted.requests,
@@ -348,16 +353,6 @@ def model_record(name: str, model: Distribution) -> SeriesRecord:
         "highest_supported_percentile": 100.0,
         "supported_up_to": 100.0,
     }
-
-
-def default_percentiles(histogram: Histogram) -> Sequence[float]:
-    """Return the usual percentiles, or those that the tool reports where it leaves these open."""
-    reported = [p for p in histogram.reported_percentiles[0] if 0 < p < 100]
-    if not 0 < len(reported) <= CHOSEN or all(
-        row.resolved for row in histogram.percentile_rows(STANDARD_PERCENTILES)
-    ):
-        return STANDARD_PERCENTILES
-    return [*reported, 100.0]
 
 
 def _frame(name: str, data: DataType, unit: str, run: Run) -> SeriesRecord:
