@@ -20,7 +20,6 @@ from latencykit.core import is_summary
 from latencykit.core.percentile_rows import Doubt
 from latencykit.plot.axes import fit_values, share_text
 from latencykit.plot.curves import (
-    Curve,
     band,
     band_ends,
     curve_of,
@@ -219,7 +218,15 @@ def percentiles(
         named = {key: part for key, part in shown.items() if many or not _mean_only(part)}
         name_curves(ax, labels, named, curves, ends, lines, (0.38, 0.04, 0.6))
     ax.add_artist(labels)
-    tidy(ax, f"percentile of requests{_grey_unsupported(ax, curves)}")
+    # A grey ground where no sample reaches, and words on it, unless it is slim.
+    limit, words = max((curve.limit for curve in curves.values()), default=100.0), ""
+    start, reached, end = ax.transScale.transform([(0.0, 1.0), (limit, 1.0), (100.0, 1.0)])[:, 0]
+    width, _ = size_in_points(ax)
+    if (end - reached) / (end - start) * width >= 2:
+        ax.axvspan(limit, 100, color=GROUND, zorder=0, linewidth=0)
+        sure = format_percentile(sure_percentile(limit))
+        words = ("\n" if width < 340 else " ") + f"(grey: too few requests above p{sure})"
+    tidy(ax, f"percentile of requests{words}")
     finding = None
     if not runs and pairs and len(shown) == 1:
         ((label, part),) = shown.items()
@@ -240,18 +247,6 @@ def _known_values(summary: Summary) -> Floats:
     return np.array([*summary.reported_percentiles.values(), *stats])
 
 
-def _grey_unsupported(ax: Axes, curves: Mapping[str, Curve]) -> str:
-    """Draw a grey ground where no sample reaches; return the words on it, none where it is slim."""
-    limit = max((curve.limit for curve in curves.values()), default=100.0)
-    start, at, end = ax.transScale.transform([(0.0, 1.0), (limit, 1.0), (100.0, 1.0)])[:, 0]
-    width, _ = size_in_points(ax)
-    if (end - at) / (end - start) * width < 2:
-        return ""
-    ax.axvspan(limit, 100, color=GROUND, zorder=0, linewidth=0)
-    sure = format_percentile(sure_percentile(limit))
-    return ("\n" if width < 340 else " ") + f"(grey: too few requests above p{sure})"
-
-
 _LABELLED = 12
 _USUAL = (0.0, 50.0, 90.0, 99.0, 99.9, 99.99, 99.999, 100.0)
 
@@ -266,10 +261,7 @@ def _mean_only(part: object) -> bool:
 def _draw_summary(
     ax: Axes, labels: LineLabels, summary: Summary, style: Look, title: str, *, alone: bool
 ) -> list[Line2D]:
-    """Draw points, or the mean as a mark at the axis; alone, with values and what is missing.
-
-    A dotted line leads the eye to the points of a series among others.
-    """
+    """Draw points, among others along a dotted line, or the mean as a mark at the axis."""
     known = dict(summary.reported_percentiles)
     for name, percentile in (("min", 0.0), ("max", 100.0)):
         if name in summary.stats:

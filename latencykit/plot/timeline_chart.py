@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from datetime import UTC, datetime
 from functools import partial
@@ -243,31 +243,6 @@ def slo_line(ax: Axes, slo: object, unit: str) -> None:
         ax.annotate(words, at, (5, 2), units, "offset points", **look)
 
 
-def spans_of(stalls: StallRows | None) -> list[tuple[float, float, float | None]]:
-    """Return stalls as start, end, and missing requests, None or NaN where unknown."""
-    if stalls is None:
-        return []
-    table: Any = stalls
-    if hasattr(table, "columns"):
-        table = table[["start", "end", "missing"]].to_numpy().tolist()
-    return [tuple(row) for row in table]
-
-
-def draw_stalls(ax: Axes, spans: Iterable[tuple[float, float, float | None]]) -> None:
-    """Draw stalls as grey blocks with their length and the missing requests."""
-    labels = SpanLabels()
-    for start, end, missing in spans:
-        ax.axvspan(start, end, color=GREY, alpha=0.22, linewidth=0, zorder=0)
-        length = format_duration((end - start) * 1e9, 2)
-        forms = [f"stall {length}", length]
-        if missing is not None and missing >= 1:
-            forms.insert(0, f"stall {length} · {format_count(missing)} missing")
-            forms.insert(0, f"stall {length} · ~{format_count(missing)} requests missing")
-        labels.add(ax, float(start), float(end), forms)
-    if labels.texts:
-        ax.add_artist(labels)
-
-
 STRIP = 0.16
 """Share of a timeline's height that the strip of the rate takes."""
 
@@ -369,7 +344,10 @@ def timeline(
         timed[label] = intervals_of(part, chosen, until)
     first = next(iter(timed.values()))
     columns = int(max(160, ax.get_window_extent().width / ax.figure.dpi * 100 / 1.4))
-    blocks = spans_of(stalls)
+    table: Any = () if stalls is None else stalls
+    if hasattr(table, "columns"):
+        table = table[["start", "end", "missing"]].to_numpy().tolist()
+    blocks = [tuple(row) for row in table]
     own = {"strip": rate and not many, "labels": bool(blocks) and not many}
     zero = _scale(ax, timed, slo, unit, log=log, **own)
     styles, notes = series_styles(logs), []
@@ -381,7 +359,17 @@ def timeline(
     else:
         slo_line(ax, slo, first.unit)
     lines, merged = _lines(ax, timed, styles, columns, zero, places, line_kwargs)
-    draw_stalls(ax, blocks)
+    spans = SpanLabels()  # stalls as grey blocks with their length and the missing requests
+    for start, stop, missing in blocks:
+        ax.axvspan(start, stop, color=GREY, alpha=0.22, linewidth=0, zorder=0)
+        length = format_duration((stop - start) * 1e9, 2)
+        forms = [f"stall {length}", length]
+        if missing is not None and missing >= 1:
+            forms.insert(0, f"stall {length} · {format_count(missing)} missing")
+            forms.insert(0, f"stall {length} · ~{format_count(missing)} requests missing")
+        spans.add(ax, float(start), float(stop), forms)
+    if spans.texts:
+        ax.add_artist(spans)
     if rate:  # requests per second along the foot, the failed ones in amber
         rates = {label: envelope(part, part.rate, columns) for label, part in timed.items()}
         top = max(float(np.nanmax(shown.high, initial=0.0)) for shown in rates.values())
