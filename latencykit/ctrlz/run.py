@@ -813,19 +813,6 @@ def _skipped(data: Data) -> float:
     return max((note.value for note in data.run.notes if isinstance(note, Note)), default=0.0)
 
 
-def _load(plan: Plan, observed: Observed) -> float:
-    """Return the utilisation of the server, or of the connections where that is higher."""
-    late, connections = observed.waiting[1], 0
-    if late is not None:
-        connections = late.connections
-    elif plan.takes("connections"):
-        connections = plan.connections
-    busy = 0.0
-    if plan.takes("rate", "rate_per_connection") and connections:
-        busy = plan.rate * (observed.base or 0.0) / 1e9 / connections
-    return max(observed.busy or 0.0, busy)
-
-
 def _unless_void(
     plan: Plan,
     observed: Observed,
@@ -845,7 +832,11 @@ def _unless_void(
     entirely_ours = before is not None and plan.partial is None
     unread = late is not None and late.octets
     over = judgement.verdict == "overcorrects"
-    load = _load(plan, observed)
+    # The utilisation of the server, or of the connections where that is higher.
+    connections, load = plan.connections if plan.takes("connections") else 0, observed.busy or 0.0
+    connections = connections if late is None else late.connections
+    if plan.takes("rate", "rate_per_connection") and connections:
+        load = max(load, plan.rate * (observed.base or 0.0) / 1e9 / connections)
     stall = 1e9 * observed.stall.seconds
     jitter = (observed.jitter or {}).get("99", 0)
     top = max(judgement.rows, key=lambda row: row.percentile, default=None)
@@ -1055,8 +1046,8 @@ class CalibrationRowRecord(TypedDict):
     ratio: float | None
 
 
-class VerdictRecord(TypedDict):
-    """A report of a stall, compared with the truth."""
+class CtrlzRecord(TypedDict):
+    """A load generator's report of a stall, compared with the truth."""
 
     verdict: Verdict
     model: Model
@@ -1078,10 +1069,5 @@ class VerdictRecord(TypedDict):
     rows: list[CalibrationRowRecord]
     runs: list[CtrlzRecord]
     """The single runs of --repeat."""
-
-
-class CtrlzRecord(VerdictRecord):
-    """A load generator's report of a stall, compared with the truth."""
-
     tool: str | None
     version: str | None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -338,7 +337,13 @@ class _Case:
         # The least value reported is the usual time where no probe measured it.
         least = min([row.reported for row in rows if row.percentile < 100], default=0.0)
         usual = base if base is not None else min(least, 0.05 * stall)
-        self.cap = self.cap or _plateau([r for r in self.decisive if r.reported >= 5 * usual])
+        # Or many requests have one value where the truth has different ones.
+        slow = (row for row in self.decisive if row.reported >= 5 * usual)
+        for row, next_row in itertools.pairwise(slow):
+            below, above = row.truth or 0.0, next_row.truth or 0.0
+            flat = next_row.reported <= FLAT * row.reported and above >= STEEP * below
+            if flat and next_row.reported < 0.9 * below:
+                self.cap = self.cap or next_row.reported
         # Fewer requests in the report than were due: never sent, or a sample of those that were.
         # Where the server did not count them, an accusation takes the one for true, an acquittal
         # the other. A report of more requests than arrived has been corrected.
@@ -487,16 +492,6 @@ def _limit(data: Data, truth: Histogram, stall: float, due: float) -> float | No
         pile = float(histogram.count_above(0.995 * top))
     many = pile >= max(10, 0.005 * histogram.count)
     return top if many and 0.05 * truth.max <= top < 0.9 * truth.max else None
-
-
-def _plateau(rows: Sequence[CalibrationRow]) -> float | None:
-    """Return the value that many requests have where the truth has different ones, if any."""
-    for low, high in itertools.pairwise(rows):
-        below, above = low.truth or 0.0, high.truth or 0.0
-        flat = high.reported <= FLAT * low.reported and above >= STEEP * below
-        if flat and high.reported < 0.9 * below:
-            return high.reported
-    return None
 
 
 def _words(row: CalibrationRow) -> str:
