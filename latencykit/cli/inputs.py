@@ -327,7 +327,8 @@ def _total(given: Inputs, executor: Any, ask: Callable[[object], object]) -> Any
     if ask is totals_of:
         read = TotalsReader(chosen)
     with counted_files() as count:
-        result = executors.read_total(executor, read, tasks, count, lenient=chosen.lenient)
+        lenient = chosen.lenient
+        (result,) = executors.read_each(executor, read, tasks, count, lenient=lenient, add=True)
     for text in result.reports:
         note(text)
     if not result.series:

@@ -141,37 +141,22 @@ def read_each(
     progress: Progress,
     *,
     lenient: bool,
+    add: bool = False,
 ) -> list[PartResult]:
-    """Return the result of every file, in order; the first error is raised unless `lenient`."""
-    results: list[PartResult] = []
-    with contextlib.closing(_read(executor, read, tasks, "each")) as groups:
-        for _, some in groups:
-            results += some if lenient else [_checked(result, executor) for result in some]
-            progress(len(results), len(tasks))
-    return results
+    """Return the result of every file, in order, or their sum alone (`add`).
 
-
-def read_total(
-    executor: LocalExecutor | Executor,
-    read: Reader,
-    tasks: Sequence[Task],
-    progress: Progress,
-    *,
-    lenient: bool,
-) -> PartResult:
-    """Return all results added up; the first error is raised unless `lenient`."""
+    The first error is raised unless `lenient`.
+    """
     results: list[PartResult] = []
-    done = 0
-    with contextlib.closing(
-        _read(executor, read, tasks, "lenient sum" if lenient else "sum")
-    ) as groups:
+    done, how = 0, "each" if not add else "lenient sum" if lenient else "sum"
+    with contextlib.closing(_read(executor, read, tasks, how)) as groups:
         for files, some in groups:
             results += some if lenient else [_checked(result, executor) for result in some]
-            if len(results) >= _FAN_IN:
+            if add and len(results) >= _FAN_IN:
                 results = [checked(joined(results, lenient=lenient))]
             done += files
             progress(done, len(tasks))
-    return checked(joined(results, lenient=lenient))
+    return [checked(joined(results, lenient=lenient))] if add else results
 
 
 def _checked(result: PartResult, executor: LocalExecutor | Executor) -> PartResult:

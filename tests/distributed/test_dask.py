@@ -20,7 +20,7 @@ import pytest
 from latencykit import distributed
 from latencykit.cli import inputs as spread
 from latencykit.distributed import executors as engines
-from latencykit.distributed.executors import Task, dask_executor, read_total
+from latencykit.distributed.executors import Task, dask_executor, read_each
 from latencykit.distributed.results import totals_of
 from latencykit.errors import InvalidArgumentError, LatencyKitError
 from latencykit.io import parts
@@ -107,7 +107,8 @@ def test_only_small_results_travel(client, logs):
     jobs = [Task(path) for path in logs[:6] * 3]
     seen = []
     executor = client.get_executor(pure=False, retries=2)
-    answer = read_total(executor, read, jobs, lambda *done: seen.append(done), lenient=False)
+    count = lambda *done: seen.append(done)  # noqa: E731
+    (answer,) = read_each(executor, read, jobs, count, lenient=False, add=True)
     assert seen == [(18, 18)]
     assert [len(totals.parts) for _, totals in answer.series] == [1]
     assert sum(totals.intervals for _, totals in answer.series) == 18 * 24
