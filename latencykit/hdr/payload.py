@@ -500,19 +500,10 @@ _CUT_OFF = "the counts end inside a number"
 
 # `take` clips where all places are known to be valid: checking takes as long as taking.
 
-
 # The C library gives the pages of a large array back at every free, and faulting them in again
 # costs more than the arithmetic here does. A block that was freed once (this one is never touched)
 # makes it keep smaller ones.
 np.empty(8 << 20, np.uint8)
-
-
-class _Rows(NamedTuple):
-    """The bytes of all rows, one after the other, and how many buckets each (or all) may have."""
-
-    data: bytes
-    ends: Ints
-    slots: Ints
 
 
 def decode_rows(
@@ -579,23 +570,24 @@ def _decode(payloads: Payloads, most: int) -> tuple[Ints, Ints, Ints]:
         compiled = kernel.decode_varints(data, begins, payloads.ends, slots)
         if compiled is not None:
             return compiled
-    rows = _Rows(b"".join(between(data, begins, payloads.ends)), ends, slots)
-    return _words(rows, first.word) if first.word else _varints(rows)
+    together = b"".join(between(data, begins, payloads.ends))
+    if first.word:
+        return _words(together, ends, first.word)
+    return _varints(np.frombuffer(together, np.uint8), ends, slots)
 
 
-def _varints(rows: _Rows) -> tuple[Ints, Ints, Ints]:
+def _varints(data: Bytes, ends_of_rows: Ints, slots: Ints) -> tuple[Ints, Ints, Ints]:
     """V2: find where each varint ends, gather the numbers, and count in numbers."""
-    data = np.frombuffer(rows.data, np.uint8)
     more = (data > 127).nonzero()[0]
-    most = int(rows.slots.max())
-    if data.size - more.size > most * rows.ends.size:  # before anything is made of it
+    most = int(slots.max())
+    if data.size - more.size > most * ends_of_rows.size:  # before anything is made of it
         raise PayloadError(f"the counts fill more buckets than the {most} that the header allows")
     last = (data < 128).nonzero()[0]
     run = _MOST_MORE - 1
     if more.size > run and (more[run:] - more[: more.size - run] == run).any():
         # Last bytes of nine-byte varints look as if they continued: they are every ninth byte of a
         # run, which does not go on into the next row.
-        begins = (np.diff(more, prepend=-2) != 1) | np.isin(more, rows.ends)
+        begins = (np.diff(more, prepend=-2) != 1) | np.isin(more, ends_of_rows)
         starts = np.flatnonzero(begins)
         place = np.arange(more.size) - np.repeat(
             starts, as_positions(np.diff(starts, append=more.size))
@@ -603,13 +595,13 @@ def _varints(rows: _Rows) -> tuple[Ints, Ints, Ints]:
         last = np.sort(
             np.append(last, more[np.flatnonzero(place % (_MOST_MORE + 1) == _MOST_MORE)])
         )  # none is both
-    ends = np.searchsorted(last, rows.ends)  # in varints
-    if not last.size or (last[ends - 1] != rows.ends - 1)[_lengths(rows.ends) > 0].any():
+    ends = np.searchsorted(last, ends_of_rows)  # in varints
+    if not last.size or (last[ends - 1] != ends_of_rows - 1)[_lengths(ends_of_rows) > 0].any():
         raise PayloadError(_CUT_OFF)
-    steps, numbers, is_count = _zigzag(_gather(data, last, _lengths(last + 1) - 1), rows.slots)
+    steps, numbers, is_count = _zigzag(_gather(data, last, _lengths(last + 1) - 1), slots)
     if steps.sum() < 1 << 31:
         steps = steps.astype(np.int32)
-    indptr, index, at = _place(steps, ends, is_count, rows.slots)
+    indptr, index, at = _place(steps, ends, is_count, slots)
     counts = numbers.take(at, mode="clip").astype(np.int64)
     _check_sums(indptr, counts, int(counts.max(initial=0)))
     return indptr, index, counts
@@ -662,12 +654,12 @@ def _lengths(ends: Ints) -> Ints:
     return lengths
 
 
-def _words(rows: _Rows, word: int) -> tuple[Ints, Ints, Ints]:
+def _words(data: bytes, ends: Ints, word: int) -> tuple[Ints, Ints, Ints]:
     """V0 and V1: signed big-endian words."""
-    numbers = np.frombuffer(rows.data, f">i{word}").astype(np.int64)
+    numbers = np.frombuffer(data, f">i{word}").astype(np.int64)
     if numbers.min() < 0:
         raise PayloadError(f"a count is negative: {numbers.min()}")
-    ends = rows.ends // word
+    ends = ends // word
     at = nonzero(numbers)
     indptr = np.append(0, at.searchsorted(ends)).astype(np.int64)
     counts = numbers[at]
