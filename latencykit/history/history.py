@@ -447,11 +447,6 @@ def _judged_statistics(entry: StoredSeries, chosen: Sequence[str]) -> list[str]:
     return known(chosen) if chosen else known(_PERCENTILES) or known(["mean"]) or known(["p90"])
 
 
-def family_of(run: StoredRun) -> int:
-    """Return how many rows of a run are judged together by default."""
-    return sum(len(_judged_statistics(entry, ())) for entry in run.series.values())
-
-
 def parse_labels(texts: Sequence[str]) -> dict[str, str]:
     """Return labels from texts such as ``machine=ci-4``."""
     labels = {}
@@ -546,12 +541,15 @@ class Trend:
 
 
 def trend_of(
-    history: History, series: str, statistic: str, labels: dict[str, str], last: int = 1000
+    history: History, series: str, statistic: str, labels: dict[str, str], last: int
 ) -> Trend:
     """Return the trend of the last runs that have the statistic."""
     runs, numbers = history.values(series, statistic, labels)
     runs, values = runs[-last:], np.asarray(numbers[-last:], np.float64)
-    level, low, high, positions = bands_of(values, family_of(runs[-1]) if runs else 1)
+    judged_together = (
+        _judged_statistics(s, ()) for s in (runs[-1].series if runs else {}).values()
+    )
+    level, low, high, positions = bands_of(values, sum(map(len, judged_together)) if runs else 1)
     edges = [0, *positions, values.size]
     changes = []
     for k, position in enumerate(positions):

@@ -97,7 +97,14 @@ class IntervalCounter:
         ready = int(np.searchsorted(keys, last * MOST_TAGS * size))
         self._pending = [(keys[ready:], counts[ready:])] if ready < keys.size else []
         keys, counts = keys[:ready], counts[:ready]
-        intervals = _by_slot(keys, counts, size)
+        # Interval → (tag, bucket indices, counts), from ascending keys.
+        intervals: dict[int, list[tuple[int, Ints, Ints]]] = {}
+        rows, first = np.unique(keys // size, return_index=True)
+        ends = np.append(first[1:], keys.size)[: rows.size]
+        for row, begin, stop in zip(rows.tolist(), first.tolist(), ends.tolist(), strict=True):
+            slot, tag = divmod(row, MOST_TAGS)
+            some = (tag, keys[begin:stop] % size, counts[begin:stop])
+            intervals.setdefault(slot, []).append(some)
         nothing = (0, np.zeros(0, np.int64), np.zeros(0, np.int64))
         for slot in range(self._done // self.width, last):
             begin, end = max(slot * self.width, self._done), min((slot + 1) * self.width, until)
@@ -140,14 +147,3 @@ class IntervalCounter:
             unit="ns",
             run=run,
         )
-
-
-def _by_slot(keys: Ints, counts: Ints, size: int) -> dict[int, list[tuple[int, Ints, Ints]]]:
-    """Interval → (tag, bucket indices, counts), from ascending keys."""
-    rows, first = np.unique(keys // size, return_index=True)
-    by_slot: dict[int, list[tuple[int, Ints, Ints]]] = {}
-    ends = np.append(first[1:], keys.size)[: rows.size]
-    for row, begin, end in zip(rows.tolist(), first.tolist(), ends.tolist(), strict=True):
-        slot, tag = divmod(row, MOST_TAGS)
-        by_slot.setdefault(slot, []).append((tag, keys[begin:end] % size, counts[begin:end]))
-    return by_slot

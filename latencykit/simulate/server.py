@@ -246,15 +246,8 @@ class Server:
                 taken &= (shard != number) | (sent < begin) | (sent >= end)
         done = np.full(sent.size, -np.inf)
         if self.servers > 1 and not self.sharded and not self.ideal:
-            queue, free = Queue(self), [0.0] * self.servers
-
-            def take(at: float, time: float) -> float:
-                end = max(at, free[0]) + time
-                heapq.heapreplace(free, end)
-                return end
-
-            answered = (lambda at, time: queue.take(at, time, 0)) if self.stalls else take
-            done[taken] = list(map(answered, sent[taken].tolist(), work[taken].tolist()))
+            queue, pairs = Queue(self), zip(sent[taken].tolist(), work[taken].tolist(), strict=True)
+            done[taken] = [queue.take(at, time, 0) for at, time in pairs]
             return done
         for number in range(self.servers if self.sharded else 1):
             own = np.flatnonzero(taken & (shard == number))
