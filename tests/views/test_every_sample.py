@@ -32,31 +32,37 @@ LOOK = """() => ({
 })"""
 
 
-class Tab:
-    """One tab that shows page after page, and what the console said of each."""
+FRAME = "<iframe style='width: 1280px; height: 900px; border: 0'></iframe>"
 
-    def __init__(self, browser: Any, folder: Any) -> None:
-        self.page = browser.new_page(viewport={"width": 1280, "height": 900})
-        self.path = folder / "page.html"
+
+class Tab:
+    """One tab that shows page after page, and what the console said of each.
+
+    Each has a new frame: to open a file takes the browser longer than to draw what is in it.
+    """
+
+    def __init__(self, browser: Any) -> None:
+        self.tab = browser.new_page(viewport={"width": 1300, "height": 920})
         self.said: list[str] = []
-        self.page.on("console", lambda message: self.said.append(message.text))
-        self.page.on("pageerror", lambda error: self.said.append(str(error)))
+        self.tab.on("console", lambda message: self.said.append(message.text))
+        self.tab.on("pageerror", lambda error: self.said.append(str(error)))
 
     def show(self, data: Any, **options: Any) -> dict[str, Any]:
         return self.look(page_html(data, **options))
 
     def look(self, text: str) -> dict[str, Any]:
-        self.path.write_text(text, encoding="utf-8")
         self.said.clear()
-        self.page.goto(self.path.as_uri())
+        self.tab.set_content(FRAME)
+        self.page = self.tab.frames[-1]
+        self.page.set_content(text)
         self.page.wait_for_selector("html[data-ready], #trouble:not([hidden])", state="attached")
         seen: dict[str, Any] = self.page.evaluate(LOOK)
         return seen
 
 
 @pytest.fixture(scope="module")
-def tab(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Tab:
-    return Tab(browser, tmp_path_factory.mktemp("pages"))
+def tab(browser: Any) -> Tab:
+    return Tab(browser)
 
 
 def assert_drawn(tab: Tab, seen: dict[str, Any], data: Any) -> None:
