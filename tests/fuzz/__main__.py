@@ -1,7 +1,7 @@
 """Run a target under atheris: coverage-guided, bounded, from the fixtures and the kept corpus.
 
-    python -m tests.fuzz codec --seconds 20
-    python -m tests.fuzz sniff --runs 1000000 --corpus /tmp/sniff
+    python -m tests.fuzz codec log sniff --seconds 20
+    python -m tests.fuzz sniff --runs 1000000 --corpus /tmp/fuzz
 
 What breaks a target is written beside the working corpus, which it says; make it small, mend the
 cause, and keep it in ``tests/fuzz/corpus/TARGET``. ``python -m tests.benchmarks.hostile --mutants N``
@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import pkgutil
 import resource
 import sys
@@ -24,7 +25,7 @@ import tempfile
 import time
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,9 +39,9 @@ _PACKAGES = ("hdr", "io", "core")
 
 
 def main() -> None:
-    """Parse the command line, then hand over to atheris, which never returns, or mutate here."""
+    """Parse the command line, then fuzz each target in a process of its own, or mutate here."""
     options = _options()
-    if options.target == "kernel":
+    if "kernel" in options.targets:
         from tests.fuzz import kernel
 
         print(kernel.run(options.runs, options.seed))
@@ -55,9 +56,24 @@ def main() -> None:
                     continue  # compiled
                 importlib.import_module(module.name)
         targets = importlib.import_module("tests.fuzz.targets")
-    folder = options.corpus or Path(tempfile.mkdtemp(prefix=f"fuzz-{options.target}-"))
-    folder.mkdir(parents=True, exist_ok=True)
-    for number, data in enumerate(targets.seeds(options.target)):
+    for name in options.targets:  # to instrument the imports takes longer than a short run
+        if child := os.fork():
+            status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            if status:
+                sys.exit(f"{name} ended with status {status}")
+        else:
+            _fuzz(name, targets, options)
+
+
+def _fuzz(name: str, targets: Any, options: argparse.Namespace) -> None:
+    """Hand over to atheris, which never returns."""
+    import atheris
+
+    folder = Path(tempfile.mkdtemp(prefix=f"fuzz-{name}-"))
+    if options.corpus:
+        folder = options.corpus / name
+        folder.mkdir(parents=True, exist_ok=True)
+    for number, data in enumerate(targets.seeds(name)):
         (folder / f"seed-{number:04}").write_bytes(data)
     bound = [f"-max_total_time={options.seconds}"] if options.seconds else []
     bound += [f"-runs={options.runs}"] if options.runs else []
@@ -68,7 +84,7 @@ def main() -> None:
     ]
     settings += ["-rss_limit_mb=0", "-print_final_stats=1", f"-seed={options.seed}"]
     warnings.simplefilter("error")  # as in the tests
-    target = _guarded(targets.TARGETS[options.target])
+    target = _guarded(targets.TARGETS[name])
     atheris.Setup([sys.argv[0], *bound, *settings, str(folder)], target)
     atheris.Fuzz()
 
@@ -77,11 +93,13 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m tests.fuzz", description=(__doc__ or "").split("\n", 1)[0]
     )
-    parser.add_argument("target", choices=["codec", "log", "sniff", "kernel"])
+    parser.add_argument("targets", nargs="+", choices=["codec", "log", "sniff", "kernel"])
     parser.add_argument("--seconds", type=int, default=0)
     parser.add_argument("--runs", type=int, default=0)
     parser.add_argument(
-        "--corpus", type=Path, help="folder that keeps what was found; a new one by default"
+        "--corpus",
+        type=Path,
+        help="folder that keeps what is found, in one of each target; a new one by default",
     )
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()

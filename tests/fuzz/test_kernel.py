@@ -76,8 +76,10 @@ def test_logs_read_alike(path):
 
 
 @pytest.mark.slow
-def test_wild_calls_and_mutations_for_a_moment():
-    assert "no" in run(30_000, 3)
+def test_wild_calls_and_mutations():
+    said = run(100_000, 3)
+    assert "no report" in said or "no C compiler" in said
+    assert "alike in C and numpy" in said or kernel.in_use() == "numpy"
 
 
 @compiled
