@@ -461,6 +461,5 @@ def test_flaky_assertions_as_they_should_have_been(name):
     """`python -m tests.benchmarks.assertions --only rebuilt` runs each 200 times."""
     results = []
     with busy(2):
-        for _ in range(3):
-            flaky(Latency(on_result=results.append), 1.0)[name]()
-    assert len(results) == 3
+        flaky(Latency(on_result=results.append), 1.0)[name]()
+    assert len(results) == 1

@@ -208,7 +208,7 @@ def test_it_is_recognised_by_its_own_format_alone_and_its_marks_lose_no_candidat
     assert [name for name, score in scores.items() if score == best] == [case.format]
     asked = {candidate.name for some in rounds(head) for candidate in some}
     assert not [name for name in scores if scores[name] is not Confidence.NO and name not in asked]
-    for n in () if head.is_dir else (2, 6, 10):
+    for n in () if head.is_dir else (2, 10):
         mutated = bytearray(
             head.data[: dice.randrange(1, len(head.data) + 1)] if n > 7 else head.data
         )
@@ -257,12 +257,11 @@ def test_line_ends_marks_colours_and_compression_do_not_hide_it(case, tmp_path):
     text = case.data.replace(b"\r\n", b"\n")
     copy = tmp_path / case.path.name.removesuffix(".gz")
     coloured = b"\x1b[31m" + text.replace(b"\n", b"\x1b[0m\n\x1b[31m", 1)
+    whole = read_source(Source(case.path), ReadOptions(**case.options))
     for changed in (b"\xef\xbb\xbf" + text.replace(b"\n", b"\r\n"), coloured):
         copy.write_bytes(changed)
         assert detect(Source(copy)).name == case.format
-        found, whole = (
-            read_source(Source(path), ReadOptions(**case.options)) for path in (copy, case.path)
-        )
+        found = read_source(Source(copy), ReadOptions(**case.options))
         assert found == whole or case.format == "bench"  # of which a file beside it says more
     packed = tmp_path / (copy.name + ".gz")
     packed.write_bytes(gzip.compress(case.data))
@@ -270,7 +269,7 @@ def test_line_ends_marks_colours_and_compression_do_not_hide_it(case, tmp_path):
 
 
 def hostile() -> dict[str, bytes]:
-    dice, size = random.Random(5), 65536
+    dice, size = random.Random(5), 1 << 14
     return {
         "nothing": b"",
         "blanks": b" \n\n\t \r\n",
@@ -282,7 +281,7 @@ def hostile() -> dict[str, bytes]:
         "UTF-16 big end": "start_ns,latency_ns\n1,2\n".encode("utf-16-be"),
         "one long line": b"1" * size,
         "a nest": b"[" * size,
-        "a nest of keys": b'{"a":' * 10000,
+        "a nest of keys": b'{"a":' * 3000,
         "surrogates": b"latency_ms\n\xed\xa0\x80,\xff\xfe\n",
         "a lone quote": b'"latency_ms,a\n1,2\n3,4\n',
         "only separators": b",,,,\n,,,,\n",
