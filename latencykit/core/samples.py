@@ -650,19 +650,7 @@ class Samples(HistogramBacked, Value):
         """
         if digits == 3 and self._whole is not None:
             return self._whole
-        run = self._run_with_failures()
-        run = run.replace(duration=run.duration or (self.elapsed or None))
-        values = self.values
-        good = values if self.outcome is None else values[self.outcome == 0]
-        counted = Histogram.of(good, digits, self.unit, run)
-        exact = {"min": float(good.min()), "max": float(good.max())} if good.size else {}
-        late = values[:0]
-        if self.outcome is not None:
-            late = values[self.outcome == OUTCOMES.index("timeout")]
-        bound = float(late.min()) if late.size else float("inf")
-        histogram = replace(
-            counted, censored=int(late.size), censored_at=bound, reported_stats=exact
-        )
+        histogram = counted(self, digits)
         if digits == 3:
             object.__setattr__(self, "_whole", histogram._counted_from(self))  # noqa: SLF001
         return histogram
@@ -858,6 +846,23 @@ def _nanoseconds(values: ArrayLike, unit: str) -> Ints:
     if most >= 2.0**63:
         raise InvalidArgumentError("times must fit 64 bits of nanoseconds; is their unit correct?")
     return np.rint(reals).astype(np.int64)
+
+
+def counted(samples: Samples, digits: int = 3) -> Histogram:
+    """Return the histogram of samples, which does not keep them alive."""
+    run = samples._run_with_failures()  # noqa: SLF001
+    run = run.replace(duration=run.duration or (samples.elapsed or None))
+    values = samples.values
+    good = values if samples.outcome is None else values[samples.outcome == 0]
+    exact = {"min": float(good.min()), "max": float(good.max())} if good.size else {}
+    late = values[:0]
+    if samples.outcome is not None:
+        late = values[samples.outcome == OUTCOMES.index("timeout")]
+    bound = float(late.min()) if late.size else float("inf")
+    return replace(
+        Histogram.of(good, digits, samples.unit, run),
+        censored=int(late.size), censored_at=bound, reported_stats=exact,
+    )  # fmt: skip
 
 
 def stamp_step(samples: Samples) -> float:

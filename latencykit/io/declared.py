@@ -377,7 +377,7 @@ class Rows:
         most = 9.2e18 / NANOSECONDS[self.run.unit]
         layout = RowLayout(
             columns, tuple(numbers), (*words, *further), sep, skip=int(headed),
-            optional=self.numbers, loose=tuple(further), na=("null",),
+            optional=self.numbers, na=("null",),
             largest={name: most for name in (self.duration, self.start) if name in columns},
         )  # fmt: skip
         frame, notes = read_table(source, options, layout)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import json
 from contextlib import contextmanager
 
@@ -70,9 +71,10 @@ def test_statistics_are_not_samples(name):
 
 @contextmanager
 def read_by(reader):
-    """Have numpy or pandas read tables, which are tried in this order."""
+    """Have one reader read tables, or pandas where it cannot."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(table_rows, "_SMALL", 0 if reader == "pandas" else 1 << 20)
+        for other in {"numpy", "arrow"} - {reader}:
+            patch.setattr(table_rows, f"_by_{other}", lambda *_: None)
         yield
 
 
@@ -87,7 +89,7 @@ def read_by(reader):
         "start_s,latency_ms\r0.0,1.5\r0.5,2.25\r", 'start_s,text,latency_ms\n0.0,"two\nlines",1.5\n0.5,,2.25\n',
     ],
 )  # fmt: skip
-@pytest.mark.parametrize("by", ["numpy", "pandas"])
+@pytest.mark.parametrize("by", ["numpy", "arrow", "pandas"])
 def test_one_table_in_every_dress(read_text, by, text):
     with read_by(by):
         data = only(read_text(text, "x.csv"))
@@ -102,17 +104,34 @@ CELLS = ("1", "-2.5", "+3", "4e2", "5.", ".5", "007", " 8", "9 ", "1_0", "0x1", 
 @pytest.mark.parametrize("cell", CELLS)
 @pytest.mark.parametrize("lenient", [False, True])
 @pytest.mark.parametrize("text", ['"a, {}"', '"a,{}"', "a{}"])
-def test_numpy_and_pandas_read_the_same(tmp_path, cell, lenient, text):
+def test_all_readers_read_the_same(tmp_path, cell, lenient, text):
     path, readings = tmp_path / "x.csv", []
     lines = "".join(
         f"{k},{cell if k % 5 == 4 else k / 8},{text.format(cell)},{cell}\n" for k in range(40)
     )
     path.write_text(f"start_s,latency_ms,name,status\n{lines}")
-    for by in ("numpy", "pandas"):
+    for by in ("numpy", "arrow", "pandas"):
         with read_by(by):
             try:
                 options = ReadOptions(lenient=lenient, columns=True)
                 readings.append(read_source(Source(path), options))
+            except LatencyKitError as error:
+                readings.append(str(error))
+    assert readings[0] == readings[1] == readings[2]
+
+
+@pytest.mark.parametrize(
+    "line",
+    ['9,2,"open', '9,2,a"b\n9,2,"open', '"9,2,open', "9,2,tag,more", "9,2", "", " ", "# 9,2,tag"],
+)
+@pytest.mark.parametrize("after", ["", "9,2,tag\n", '9,2,"tag"\n9,2,"tag"\n'])
+def test_lines_unlike_the_others_are_for_pandas(tmp_path, line, after):
+    path, readings = tmp_path / "x.csv", []
+    path.write_text(f"start_s,latency_ms,tag\n9,2,tag\n{line}\n{after}")
+    for by in ("arrow", "pandas"):
+        with read_by(by):
+            try:
+                readings.append(read_source(Source(path), ReadOptions(columns=True)))
             except LatencyKitError as error:
                 readings.append(str(error))
     assert readings[0] == readings[1]
@@ -179,6 +198,28 @@ def test_corruption_far_into_a_file_is_named_by_its_line(read_text, monkeypatch)
     rows[2500] = "2500,?"
     with pytest.raises(CorruptInputError, match=r"x\.csv:2502: .*2500,\?"):
         read_text("id,latency_ms\n" + "\n".join(rows) + "\n", "x.csv")
+
+
+def test_rows_that_are_counted_are_not_kept(read_text, monkeypatch):
+    monkeypatch.setattr(table_rows.line_chunks, "__defaults__", (1 << 10,))
+    monkeypatch.setattr(gather, "KEPT", 100)
+    text = "latency_ms,tag\n" + "".join(f"{k},{k % 2}\n" for k in range(3000))
+    alive = []
+    merge = gather.merge_histograms
+
+    def merged(parts):
+        alive.append(sum(isinstance(thing, Samples) for thing in gc.get_objects()))
+        return merge(parts)
+
+    monkeypatch.setattr(gather, "merge_histograms", merged)
+    gc.collect()
+    gc.disable()
+    try:
+        read_text(text, "x.csv", counted=True)
+    finally:
+        gc.enable()
+    assert len(alive) > 20
+    assert max(alive) == alive[0]
 
 
 @pytest.mark.parametrize("bad", ["", "?", "late"])

@@ -20,7 +20,7 @@ from latencykit.core.columns import Cells, Words, coded, matching, select
 from latencykit.core.columns import Columns as FurtherColumns
 from latencykit.core.histogram import Histogram, merge_histograms
 from latencykit.core.run import Corrected, Loop, Note, Run
-from latencykit.core.samples import OUTCOMES, Samples
+from latencykit.core.samples import OUTCOMES, Samples, counted
 from latencykit.io.build import EMPTY, FINE, base_unit, data_from_values, further_cells, unit_in
 from latencykit.io.raw.aggregates import bounded, counted_data, level_of, percentile_data
 from latencykit.io.raw.cells import Times, times_of
@@ -362,7 +362,7 @@ def _counted(parts: Iterator[Columns], rows: _Rows, notes: list[str]) -> dict[st
                 counts = Histogram.of(good, unit="none", run=_failed(Run(unit="none"), outcome))
             else:
                 samples = Samples(**group, unit=base_unit(unit), run=Run(unit=unit))
-                counts = (samples if measure is None else samples.measured(measure)).histogram()
+                counts = counted(samples if measure is None else samples.measured(measure))
                 counts = replace(counts, run=counts.run.replace(duration=None))
             totals[place] = merge_histograms([totals[place], counts]) if place in totals else counts
     known: dict[str, Any] = {

@@ -238,9 +238,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     words = (*plan.words, *(name for name in plan.numbers if name in local))
     layout = RowLayout(
         dialect.columns, numbers, words, dialect.sep, dialect.skip, optional=numbers,
-        comment=dialect.comment,
-        na=EMPTY, largest=dict.fromkeys(numbers, 2.0**63),
-        loose=(*(outcome.column for outcome in plan.outcomes), *plan.further), exact=True,
+        comment=dialect.comment, na=EMPTY, largest=dict.fromkeys(numbers, 2.0**63), exact=True,
     )  # fmt: skip
     notes = [
         f"column {name!r}: {_MEANT[local[name]]}, as in the other columns"

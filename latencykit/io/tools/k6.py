@@ -213,7 +213,6 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
     further = [name for name in further if name != "metadata"] if options.columns else []
     layout = RowLayout(
         columns, numbers, (*(name for name in words if name in columns), *further), skip=1,
-        loose=tuple(further),
         only={"metric_name": _wanted(options)},
         largest={"timestamp": 9.2e18, "metric_value": 9e12},
     )  # fmt: skip

@@ -57,9 +57,7 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
     further = tuple(name for name in ("out", "in", "method", "url") if name in columns)
     further = further if options.columns else ()
     largest = {"stamp": 9.2e18, "latency": 9.2e18}
-    layout = RowLayout(
-        columns, ("stamp", "code", "latency"), (*words, *further), largest=largest, loose=further
-    )
+    layout = RowLayout(columns, ("stamp", "code", "latency"), (*words, *further), largest=largest)
     frame, notes = read_table(source, options, layout)
     given: Columns = {
         "start": frame["stamp"].astype(np.int64),
