@@ -20,9 +20,10 @@ from latencykit._text import brief_list
 from latencykit._typing import Floats
 from latencykit.analysis.slo import SLO, Outcome, SLORow, for_all_series, why
 from latencykit.core import Data
-from latencykit.core.evidence import Evidence
+from latencykit.core.evidence import Evidence, TimedSupport
 from latencykit.core.histogram import Histogram, histogram_of
-from latencykit.core.percentile_rows import PercentileRow
+from latencykit.core.jackknife import Jackknife
+from latencykit.core.percentile_rows import Doubt, PercentileRow
 from latencykit.core.probability import normal_quantile
 from latencykit.core.quantiles import rank_interval, values_at_ranks
 from latencykit.core.repr_html import listing_html
@@ -290,7 +291,7 @@ class LoadCurve(Value):
 
 @record(eq=False)
 class _Queued(Evidence):
-    """Counts without time of a system with a queue.
+    """A run of a system with a queue, which may be too short for its requests' dependence to show.
 
     Requests wait together. Little's law gives their number: L = rate × waiting time. In an M/M/1
     queue requests beyond a high percentile come in groups of 1 / (1 − ρ)² = (1 + L)² on average,
@@ -298,8 +299,25 @@ class _Queued(Evidence):
     fall evenly from their top: a group has twice the requests that arrive in the mean excess.
     """
 
+    base: Evidence
     waiting: float
     rate: float
+
+    @property
+    def jackknife(self) -> Jackknife | None:
+        return self.base.jackknife
+
+    @property
+    def failures(self) -> Jackknife | None:
+        return self.base.failures
+
+    def doubts(self, confidence: float = 0.95) -> tuple[Doubt, ...]:
+        return self.base.doubts(confidence)
+
+    def events(self, percentiles: Sequence[float]) -> Floats:
+        """Return as how many independent requests those above each percentile count."""
+        assert isinstance(self.base, TimedSupport)
+        return self.base.events(percentiles)
 
     def queue_length(self, percentile: float) -> float:
         """Requests beyond a percentile that count as one event."""
@@ -312,7 +330,7 @@ class _Queued(Evidence):
     def rows(
         self, percentiles: Sequence[float], confidence: float = 0.95
     ) -> tuple[list[PercentileRow], tuple[str, ...]]:
-        rows, _ = super().rows(percentiles, confidence)
+        rows, known = self.base.rows(percentiles, confidence)
         queue_length = np.array([self.queue_length(row.percentile) for row in rows])
         groups = ((self.whole.count + self.whole.censored) / queue_length).astype(np.int64)
         ranks = [
@@ -328,15 +346,16 @@ class _Queued(Evidence):
             for row, (bottom, top) in zip(rows, ends, strict=True)
         ]  # fmt: skip
         why = (
-            "requests that queue are slow together, and counts do not show when: measure for "
-            "longer, or keep a log"
+            "requests that queue are slow together, and so few do not show how often: measure for "
+            "longer" + ("" if self.jackknife else ", or keep a log")
         )
-        return wider, (why,) if any(math.isinf(row.high) for row in wider) else ()
+        return wider, (*known, why) if any(math.isinf(row.high) for row in wider) else known
 
     def mean(self, name: str = "mean", confidence: float = 0.95) -> tuple[float, float]:
         below, above = super().mean(name, confidence)
         wider = math.sqrt(self.queue_length(0.0))
-        return below * wider, above * wider
+        known = self.base.mean(name, confidence)
+        return max(below * wider, known[0]), max(above * wider, known[1])
 
 
 def load_curve(
@@ -382,16 +401,15 @@ def load_curve(
     )  # fmt: skip
     ordered = sorted(measured, key=lambda row: row.rate)
     counts = [row.data for row in ordered if isinstance(row.data, Histogram) and row.data.count]
-    if len(counts) > 1:  # queueing of runs with counts only is what exceeds the fastest tenth
+    if len(counts) > 1:  # waiting is what exceeds the fastest tenth
         alone = float(counts[0].percentile(10))  # of the lowest load
         for k, row in enumerate(ordered):
             counted, evidence = row.data, row.evidence
-            timed = evidence is None or evidence.jackknife is not None
-            if timed or not isinstance(counted, Histogram) or counted.unit != "ns":
-                continue
-            if counted.count:
+            times = isinstance(counted, Histogram) and counted.unit == "ns"
+            if times and evidence is not None and counted.count:
                 waiting = row.rate * max(counted.mean - alone, 0.0) / 1e9
-                ordered[k] = replace(row, evidence=_Queued(counted, waiting, row.rate))
+                queued = _Queued(evidence.whole, evidence, waiting, row.rate)
+                ordered[k] = replace(row, evidence=queued)
     rows = tuple(ordered)
     if slo is None:
         return LoadCurve(rows)

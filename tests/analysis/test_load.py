@@ -58,6 +58,25 @@ def test_what_runs_leave_of_the_capacity(
     assert bracket(loads, [words[sign] for sign in outcomes]) == (low, high, remark)
 
 
+@pytest.mark.parametrize("form", ["samples", "histogram"])
+def test_short_runs_of_a_queue_leave_its_capacity_within_the_bracket(form: str) -> None:
+    rng, held, decided = np.random.default_rng(5), 0, 0
+    for _ in range(20):
+        runs: dict[str, lk.Data] = {}
+        for rate in (300, 500, 600, 700, 780, 820, 900):
+            sent, work = np.cumsum(rng.exponential([[1 / rate], [1e-3]], (2, 3000)), axis=1)
+            before = np.append(0.0, work[:-1])
+            replied = work + np.maximum.accumulate(sent - before)
+            run = lk.Samples(start=sent * 1e9, duration=(replied - sent) * 1e9)
+            runs[f"{rate}"] = run if form == "samples" else run.histogram()
+        capacity = lk.load_curve(runs, "99=20ms").capacity
+        assert capacity is not None
+        held += capacity.low <= 769.74 <= capacity.high
+        decided += capacity.low > 0
+    assert held >= 19
+    assert decided >= 15
+
+
 def test_few_requests_do_not_show_saturation() -> None:
     for count, saturated in ((1_000, False), (100_000, True)):
         run = lk.Run(loop="open", rate=500.0, duration=count / 480)
