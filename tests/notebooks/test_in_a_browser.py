@@ -22,16 +22,17 @@ pytestmark = [pytest.mark.needs_tool, pytest.mark.slow]
 LESSON = "01-one-picture-to-unlearn.ipynb"
 
 
-@pytest.fixture
-def lab(desk: Path, installed: Path, tmp_path: Path) -> Iterator[str]:
+@pytest.fixture(scope="module")
+def lab(desk: Path, installed: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a JupyterLab in the learner's folder, with a home of its own."""
     pytest.importorskip("jupyterlab", reason="JupyterLab is not installed")
-    with jupyterlab(desk, tmp_path, PYTHONPATH=str(installed)) as address:
+    with jupyterlab(desk, tmp_path_factory.mktemp("home"), PYTHONPATH=str(installed)) as address:
         yield address
 
 
 def _open(page: Any, lab: str, path: Path) -> None:
-    page.goto(f"{lab}/lab/tree/{path.name}?token={TOKEN}", timeout=90_000)
+    """Open a notebook in a workspace of its own, which shows no other."""
+    page.goto(f"{lab}/lab/workspaces/{path.stem}/tree/{path.name}?token={TOKEN}", timeout=90_000)
     page.locator(".jp-NotebookPanel .jp-CodeCell").first.wait_for(timeout=90_000)
     page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").first.wait_for(timeout=90_000)
     page.wait_for_timeout(1500)

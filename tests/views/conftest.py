@@ -143,16 +143,17 @@ def opened(browser: Any, tabs: list[Any], tmp_path: Path) -> Iterator[Any]:
     assert [one.complaints for one in held if one.complaints] == []
 
 
-@pytest.fixture
-def lab(tmp_path: Path) -> Iterator[tuple[str, Path]]:
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
     """The address and the folder of a JupyterLab with a home of its own."""
     pytest.importorskip("jupyterlab", reason="JupyterLab is not installed")
-    folder = tmp_path / "folder"
+    home = tmp_path_factory.mktemp("home")
+    folder = home / "folder"
     folder.mkdir()
-    share = tmp_path / "share" / "labextensions"
+    share = home / "share" / "labextensions"
     share.mkdir(parents=True)
     (share / "latencykit").symlink_to(Path(lk.__file__).parent / "jupyter" / "labextension")
     extension = "--ServerApp.jpserver_extensions={'latencykit.jupyter': True}"
     paths = {"PYTHONPATH": os.pathsep.join(sys.path), "JUPYTER_PATH": str(share.parent)}
-    with jupyterlab(folder, tmp_path, extension, **paths) as address:
+    with jupyterlab(folder, home, extension, **paths) as address:
         yield address, folder
