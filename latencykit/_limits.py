@@ -34,58 +34,27 @@ _ORDINARY_RATIO = 100  # tool outputs compress five to thirty times
 
 @record()
 class Limits:
-    """Limits on the resources that an untrusted file may take.
+    """Limits on the resources that an untrusted file may take; in bytes if it says no more."""
 
-    Attributes
-    ----------
-    line : int, default 64 MiB
-        Bytes of a line, and of the base64 text in it.
-    inflated : int, default 16 MiB
-        Bytes that one payload may inflate to.
-    slots : int, default 8 million
-        Buckets that a payload's header may declare; the largest of HdrHistogram has 6.2 million.
-    block : int, default 64 MiB
-        Bytes of inflated payloads that are decoded at once.
-    whole : int, default 1 GiB
-        Bytes of a file that must be loaded completely, such as a JSON document.
-    unpacked : int, default 32 MiB
-        Bytes that any file may unpack to, whether it is compressed or stores repeated values once;
-        a large one to 100 times its size.
-    window : int, default 128 MiB
-        Bytes that the decoder of an xz or zstd stream may look back on.
-    columns : int, default 500
-        Columns of a table that are looked at: those that name latencies, then the first ones.
-    intervals : int, default 5 million
-        Intervals of a log.
-    others : int, default 1 million
-        Lines of a log other than intervals: comments, blank lines.
-    series : int, default 1,000
-        Series that one chart or page shows; JSON documents in one file.
-    answer : float, default 10
-        Seconds that a web server may take to answer, or pause in the middle of a file.
-    fetch : float, default 60
-        Seconds that a download may take, plus one second per 256 KiB received.
-    download : int, default 1 GiB
-        Bytes of a download, decompressed where the server compresses it on its way.
-    private : int, default 0
-        1 follows a web server that redirects from a public address to a private or loopback one.
-    """
-
-    line: int = 64 << 20
-    inflated: int = 16 << 20
-    slots: int = 8_000_000
-    block: int = 64 << 20
-    whole: int = 1 << 30
+    line: int = 64 << 20  # of a line, and of the base64 text in it
+    inflated: int = 16 << 20  # that one payload may inflate to
+    slots: int = (
+        8_000_000  # of a payload, by its header; the largest of HdrHistogram has 6.2 million
+    )
+    block: int = 64 << 20  # of inflated payloads that are decoded at once
+    whole: int = 1 << 30  # of a file that must be loaded completely, such as a JSON document
+    # that any file may unpack to, whether it is compressed or stores repeated values once; a large
+    # one to 100 times its size
     unpacked: int = 32 << 20
-    window: int = 128 << 20
-    columns: int = 500
-    intervals: int = 5_000_000
-    others: int = 1_000_000
-    series: int = 1_000
-    answer: float = 10.0
-    fetch: float = 60.0
-    download: int = 1 << 30
-    private: int = 0
+    window: int = 128 << 20  # that the decoder of an xz or zstd stream may look back on
+    columns: int = 500  # of a table that are looked at: those that name latencies, then the first
+    intervals: int = 5_000_000  # of a log
+    others: int = 1_000_000  # lines of a log other than intervals: comments, blank lines
+    series: int = 1_000  # that one chart or page shows; JSON documents in one file
+    answer: float = 10.0  # seconds of a web server to answer, and of a pause within a file
+    fetch: float = 60.0  # seconds that a download may take, plus one second per 256 KiB received
+    download: int = 1 << 30  # of a download, decompressed where the server compresses it on its way
+    private: int = 0  # 1 follows a redirection from a public address to a private or loopback one
 
     @cached_property
     def harmless(self) -> int:

@@ -493,50 +493,21 @@ _TURNS = 3  # a stall shorter than N intervals of a connection hides little from
 class Calibration:
     """A load generator's report of a stall, compared with the truth.
 
-    Attributes
-    ----------
-    verdict : {"honest", "partly", "omits", "loses", "clips", "overcorrects", "unknown"}
-    model : {"open", "paced", "closed", "unknown"}
-    stall : float
-        Seconds that the server was frozen.
-    rows : tuple of CalibrationRow
-        Percentile by percentile, the maximum as 100.
-    reasons : tuple of str
-        Why this verdict, and further observations.
-    command : tuple of str
-        As it was run.
-    tool, version : str or None
-    reported : data type
-        The tool's report, in ns.
-    truth : Histogram
-        Response times of the schedule, in ns.
-    runs : tuple of Calibration
-        The single runs of a repeated test.
-    notes : tuple of str
-        What the reader of the report remarks.
-    load : dict
-        ``duration`` (s), ``rate`` (requests per second), ``connections``, each None where the
-        command does not take it; ``due`` and ``sent``, in requests, None where unknown.
-    server : dict
-        What was frozen (``kind``); ``usual``, the usual time of a request (ns); ``busy``, its CPU
-        share; ``jitter``, how late it replied outside the freeze (ns by percentile); None where
-        unknown.
-    machine : dict
-        ``system``, ``cpus``, and ``load_average`` of the last minute at the end of the run.
+    What `load`, `server` and `machine` hold is described by their records, such as `LoadFacts`.
     """
 
     verdict: Verdict
     model: Model
-    stall: float
-    rows: tuple[CalibrationRow, ...]
-    reasons: tuple[str, ...]
-    command: tuple[str, ...]
+    stall: float  # seconds that the server was frozen
+    rows: tuple[CalibrationRow, ...]  # percentile by percentile, the maximum as 100
+    reasons: tuple[str, ...]  # why this verdict, and further observations
+    command: tuple[str, ...]  # as it was run
     tool: str | None
     version: str | None
-    reported: Data = field(repr=False)
-    truth: Histogram = field(repr=False)
-    runs: tuple[Calibration, ...] = field(default=(), repr=False)
-    notes: tuple[str, ...] = ()
+    reported: Data = field(repr=False)  # the tool's report, in ns
+    truth: Histogram = field(repr=False)  # response times of the schedule, in ns
+    runs: tuple[Calibration, ...] = field(default=(), repr=False)  # of a repeated test
+    notes: tuple[str, ...] = ()  # what the reader of the report remarks
     load: Mapping[str, Any] = field(default_factory=dict, repr=False)
     server: Mapping[str, Any] = field(default_factory=dict, repr=False)
     machine: Mapping[str, Any] = field(default_factory=dict, repr=False)

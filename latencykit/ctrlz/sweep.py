@@ -12,7 +12,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self
 from urllib.parse import urlsplit
@@ -67,32 +67,16 @@ RESOLUTION = 1_000_000
 
 @record(eq=False)
 class SweepRun(Value):
-    """One run of a sweep.
+    """One run of a sweep."""
 
-    Attributes
-    ----------
-    number : int
-        In the order of the runs, from 1.
-    rate, duration : float
-        Requests per second that were offered, and seconds.
-    purpose : {"warm-up", "double", "bisect", "longer", "repeat", "retest"}
-    verdict : {"met", "missed", "unknown", "void"}
-        Void for the warm-up, and where the load generator was stalled.
-    reason : str
-    data : Histogram, HistogramLog, Samples or None
-        None where the load generator failed.
-    hiccup : float
-        Longest time that this machine delayed the load generator, ns; NaN where not recorded.
-    """
-
-    number: int
-    rate: float
-    duration: float
+    number: int  # in the order of the runs, from 1
+    rate: float  # requests per second that were offered
+    duration: float  # seconds
     purpose: Purpose
-    verdict: Outcome | Literal["void"]
+    verdict: Outcome | Literal["void"]  # void: the warm-up, or the load generator was stalled
     reason: str
-    data: Data | None = field(repr=False)
-    hiccup: float = math.nan
+    data: Data | None = field(repr=False)  # None where the load generator failed
+    hiccup: float = math.nan  # longest that this machine delayed the load generator, ns, if known
 
     @property
     def name(self) -> str:
@@ -291,32 +275,28 @@ def sweep(
         path = Path(folder if folder is not None else time.strftime("sweep-%Y%m%d-%H%M%S"))
         generator = _Command(words, path, url, connections, reading)
     say = progress or (lambda _: None)
-    state = _State(search, limits, generator, confidence, accept_omission, say)
+    # Of all verdicts together, on either side, none is wrong: Bonferroni's bound.
+    each = 1 - 2 * (1 - confidence) / search.runs
+    state = _State(search, limits, generator, each, accept_omission, say)
     with _Hiccups() as hiccups:
         return state.search_within(time.monotonic() + left, hiccups)
 
 
+@dataclass
 class _State:
     """A sweep under way."""
 
-    def __init__(
-        self,
-        search: Search,
-        slo: SLO,
-        generator: _Generator,
-        confidence: float,
-        accept_omission: bool,
-        progress: Callable[[str], None],
-    ) -> None:
-        self.search, self.slo, self.generator = search, slo, generator
-        self.accept_omission, self.say = accept_omission, progress
-        # Of all verdicts together, on either side, none is wrong: Bonferroni's bound.
-        self.confidence = 1 - 2 * (1 - confidence) / search.runs
-        self.runs: list[SweepRun] = []
-        self.hiccups: list[Floats] = []
-        self.rows: dict[str, LoadRow] = {}
-        self.curve: LoadCurve | None = None
-        self.notes: dict[str, None] = {}
+    search: Search
+    slo: SLO
+    generator: _Generator
+    confidence: float  # of each single verdict
+    accept_omission: bool
+    say: Callable[[str], None]
+    runs: list[SweepRun] = field(default_factory=list)
+    hiccups: list[Floats] = field(default_factory=list)
+    rows: dict[str, LoadRow] = field(default_factory=dict)
+    curve: LoadCurve | None = None
+    notes: dict[str, None] = field(default_factory=dict)
 
     def search_within(self, deadline: float, hiccups: _Hiccups) -> Sweep:
         """Measure until the search ends, the time is used up, or Ctrl+C."""

@@ -52,34 +52,19 @@ _Z = 1.96
 
 @record()
 class HistoryRow:
-    """One statistic of one series, judged by its history.
-
-    Attributes
-    ----------
-    series, statistic, unit : str
-    verdict : {"same", "better", "worse", "confirm", "unknown"}
-    missing : int
-        Earlier runs that are missing for a verdict.
-    runs : int
-        Earlier runs that it was compared with.
-    value, level, low, high : float
-        The new run, the level of the runs since the last change, and the band in which 95 of 100
-        unchanged runs lie; NaN where there is none.
-    since : StoredRun or None
-        The first run at this level; None if the level never changed.
-    """
+    """One statistic of one series, judged by its history; NaN where there is none."""
 
     series: str
     statistic: str
     unit: str
     verdict: Verdict
-    missing: int
-    runs: int
-    value: float
-    level: float
-    low: float
+    missing: int  # earlier runs that are missing for a verdict
+    runs: int  # earlier runs that it was compared with
+    value: float  # of the new run
+    level: float  # of the runs since the last change
+    low: float  # the band in which 95 of 100 unchanged runs lie
     high: float
-    since: StoredRun | None = None
+    since: StoredRun | None = None  # the first run at this level; None if it never changed
 
     @property
     def change(self) -> float:

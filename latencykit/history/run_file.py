@@ -60,30 +60,16 @@ class StoredSeries:
 
 @record()
 class StoredRun:
-    """One run of a history.
+    """One run of a history."""
 
-    Attributes
-    ----------
-    name : str
-        Name of its file, without ``.jsonl``.
-    time, measured : float
-        Seconds since the epoch: of the commit, else of the measurement; and of the measurement.
-    commit, branch, host : str or None
-    labels : mapping of str to str
-        Runs whose labels differ are judged apart.
-    digest : str
-        Of the distributions: the same data has the same.
-    series : mapping of str to StoredSeries
-    """
-
-    name: str
-    time: float
-    measured: float
+    name: str  # of its file, without .jsonl
+    time: float  # of the commit, else of the measurement, seconds since the epoch
+    measured: float  # seconds since the epoch
     commit: str | None
     branch: str | None
     host: str | None
-    labels: dict[str, str] = field(compare=False)
-    digest: str = field(compare=False)
+    labels: dict[str, str] = field(compare=False)  # runs whose labels differ are judged apart
+    digest: str = field(compare=False)  # of the distributions: the same data has the same
     series: dict[str, StoredSeries] = field(compare=False)
 
     @property
