@@ -31,20 +31,13 @@ if TYPE_CHECKING:
     from latencykit.plot.timeline_chart import timeline as timeline
 
 _MODULE_OF = {
-    "coincidence": "explain_chart",
-    "ctrlz": "diagnosis_chart",
-    "ccdf": "percentile_chart",
-    "compare": "comparison_chart",
-    "dashboard": "dashboard_chart",
-    "density": "density_chart",
-    "diagnosis": "diagnosis_chart",
-    "explanation": "explain_chart",
-    "fan_out": "fan_out_chart",
-    "heatmap": "heatmap_chart",
-    "load_curve": "load_chart",
-    "percentiles": "percentile_chart",
-    "sweep": "load_chart",
+    **{name: f"{name}_chart" for name in ("dashboard", "density", "fan_out", "heatmap")},
     "timeline": "timeline_chart",
+    **dict.fromkeys(("ccdf", "percentiles"), "percentile_chart"),
+    **dict.fromkeys(("ctrlz", "diagnosis"), "diagnosis_chart"),
+    **dict.fromkeys(("coincidence", "explanation"), "explain_chart"),
+    **dict.fromkeys(("load_curve", "sweep"), "load_chart"),
+    "compare": "comparison_chart",
 }
 
 __all__ = sorted(_MODULE_OF)  # noqa: PLE0605 - the table above is the list

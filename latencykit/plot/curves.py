@@ -227,7 +227,8 @@ def draw_curve(
 ) -> list[Line2D]:
     """Draw a curve in pieces and its end at 100 %; return its lines, the main first.
 
-    `across`, against the shares above each value, of at least `least`.
+    `across`, against the shares above each value, of at least `least`. Between the edges of wide
+    buckets it is filled.
     """
     look: Look = {
         "linewidth": 1.8,
@@ -241,14 +242,32 @@ def draw_curve(
         return (value, np.maximum(1.0 - at / 100.0, least)) if across else (at, value)
 
     lines: list[Line2D] = []
+    # The share above one value applies to every value up to the next.
+    step = "steps-post" if across else "steps-pre"
     for start, end, kind in pieces(curve, look, doubts):
         at, value = cut(curve, start, end)
         if at.size:
             named = kind if not lines else kind | {"label": "_nolegend_"}
-            # The share above one value applies to every value up to the next.
-            step = "steps-post" if across else "steps-pre"
             lines += ax.plot(*placed(at, value), drawstyle=step, **marked(named, value))
-    lines += spread(ax, curve, look, zero, across=across, least=least, crowded=crowded)
+    if curve.wide:  # and the percentiles that the tool reported are marked
+        ends = [
+            placed(curve.percentile, np.where(curve.resolved, np.nan, edge))
+            for edge in (curve.low, curve.value)
+        ]
+        (low, high), at = (end[0 if across else 1] for end in ends), ends[0][1 if across else 0]
+        fill, alpha = ax.fill_betweenx if across else ax.fill_between, 0.04 if crowded else 0.2
+        fill(at, low, high, color=look["color"], alpha=alpha, linewidth=0, zorder=2, step="pre")
+        thin: Look = {"color": look["color"], "linewidth": 0.7, "alpha": 0.7, "zorder": 2.2}
+        thin |= {"drawstyle": step, "label": "_edge"}
+        symbol: Look = {
+            key: look[key] for key in ("marker", "markersize", "markevery") if key in look
+        }
+        ax.plot(*ends[0], **thin)
+        lines += ax.plot(*ends[1], **thin, **marked(symbol, high))
+        p, value = (np.asarray(part, np.float64) for part in curve.reported_percentiles)
+        inner = (p > 0) & (p < 100)
+        dot: Look = {"linestyle": "none", "marker": "o", "markersize": 4.0, "zorder": 4}
+        ax.plot(*placed(p[inner], value[inner]), label="_printed", color=look["color"], **dot)
     mark = {"linestyle": "none", "color": look["color"], "clip_on": False, "zorder": 4}
     mark |= {"label": "_nolegend_", "markersize": 6.0 if across else 4.0}
     last, edge = float(curve.percentile[-1]), float(curve.value[-1])
@@ -282,10 +301,7 @@ def band(
 
 
 def band_ends(
-    evidence: Evidence,
-    curve: Curve,
-    confidence: float,
-    nines: float,
+    evidence: Evidence, curve: Curve, confidence: float, nines: float
 ) -> tuple[Floats, Floats, Floats]:
     """Return percentiles as far as a sample reaches, and the ends of the confidence band at each.
 
@@ -300,43 +316,3 @@ def band_ends(
     low = np.minimum(np.where(np.isfinite(low), low, curve.low[0]), value)
     high = np.maximum(np.where(np.isfinite(high), high, curve.top), value)
     return grid[known], low[known], high[known]
-
-
-def spread(
-    ax: Axes,
-    curve: Curve,
-    look: Look,
-    zero: float,
-    *,
-    across: bool = False,
-    least: float = 0.0,
-    crowded: bool = False,
-) -> list[Line2D]:
-    """Fill between the edges of wide buckets, and mark the percentiles that the tool reported."""
-    if not curve.wide:
-        return []
-    colour, at = look["color"], curve.percentile
-    at = np.maximum(1.0 - at / 100.0, least) if across else at
-    low, high = (
-        np.where(curve.resolved, np.nan, np.maximum(edge, zero))
-        for edge in (curve.low, curve.value)
-    )
-    fill = ax.fill_betweenx if across else ax.fill_between
-    alpha = 0.04 if crowded else 0.2
-    fill(at, low, high, color=colour, alpha=alpha, linewidth=0, zorder=2, step="pre")
-    lines: list[Line2D] = []
-    symbol: Look = {key: look[key] for key in ("marker", "markersize", "markevery") if key in look}
-    for edge in (low, high):
-        lines = ax.plot(
-            *((edge, at) if across else (at, edge)),
-            drawstyle="steps-post" if across else "steps-pre",
-            color=colour, linewidth=0.7, alpha=0.7, zorder=2.2, label="_edge",
-            **(marked(symbol, edge) if edge is high else {}),
-        )  # fmt: skip
-    p, value = (np.asarray(part, np.float64) for part in curve.reported_percentiles)
-    inner = (p > 0) & (p < 100)
-    p, value = p[inner], np.maximum(value[inner], zero)
-    p = np.maximum(1.0 - p / 100.0, least) if across else p
-    mark = {"linestyle": "none", "marker": "o", "markersize": 4.0, "color": colour, "zorder": 4}
-    ax.plot(*((value, p) if across else (p, value)), label="_printed", **mark)
-    return lines

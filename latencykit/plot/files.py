@@ -81,10 +81,7 @@ def figure_of(
     """Draw a chart on a figure of its own."""
     width, height = size
     figure = Figure(
-        figsize=(width / 100, height / 100),
-        dpi=dpi,
-        layout="constrained",
-        facecolor="white",
+        figsize=(width / 100, height / 100), dpi=dpi, layout="constrained", facecolor="white"
     )
     # Roughly what labels will take: charts that measure their axes see about their final size. (The
     # figure's own argument is ignored by matplotlib 3.11.)

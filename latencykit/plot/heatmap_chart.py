@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, LogNorm
+from matplotlib.ticker import LogLocator, NullLocator
 
 from latencykit._records import record
 from latencykit._typing import Floats, Ints
@@ -14,9 +15,9 @@ from latencykit.core.buckets import Buckets, HdrBuckets
 from latencykit.core.histogram_log import HistogramLog, blocks_of, merge_logs
 from latencykit.errors import DataNotAvailableError
 from latencykit.plot.axes import share_text, time_axis, value_axis
-from latencykit.plot.label_layout import LineLabels, colour_bar, head
+from latencykit.plot.label_layout import LineLabels, head, make_space
 from latencykit.plot.series import Drawable, Limits, as_series, joined
-from latencykit.plot.style import GAP, INK, Look, current_axes, tidy
+from latencykit.plot.style import GAP, INK, MUTED, Look, current_axes, tidy
 from latencykit.plot.timeline_chart import as_log, clock, log_title, slo_line
 from latencykit.units import format_value
 
@@ -225,7 +226,15 @@ def heatmap(
     labels, edge = LineLabels(), float(cells.values[cell])  # the upper one of its cell
     labels.point(ax, words, (at, edge), [line], above=True)
     ax.add_artist(labels)
-    colour_bar(ax, image, "share of the interval's requests", share_text)
+    # A slim colour bar with logarithmic ticks at the right.
+    bar: Any = ax.figure.colorbar(image, cax=ax.inset_axes((1.018, 0.0, 0.014, 1.0)))
+    bar.outline.set_visible(False)
+    bar.ax.yaxis.set_major_locator(LogLocator(numticks=8))
+    bar.ax.yaxis.set_minor_locator(NullLocator())
+    bar.ax.yaxis.set_major_formatter(share_text)
+    bar.ax.tick_params(labelsize=8, labelcolor=INK, length=0)
+    bar.set_label("share of the interval's requests", fontsize=8.5, color=MUTED)
+    make_space(ax, bar.ax.yaxis.label)
     slo_line(ax, slo, log.unit)
     tidy(ax, f"time from the start{clock(log.start)}")
     ax.grid(visible=False)

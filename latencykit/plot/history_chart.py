@@ -77,7 +77,18 @@ def history(
     named = plain(", ".join(filter(None, machines)))
     band = "shaded: where 95 of 100 unchanged runs lie"
     conditions = " · ".join(filter(None, (f"{len(runs):,} runs", named, band)))
-    head(ax, _finding(data), conditions, title, subtitle)
+    trend = next((trend for trend in data if trend.changes), data[0])
+    name = f"{plain(trend.series)} {trend.statistic}"
+    finding = f"{name} has not changed in {len(trend.runs):,} runs"
+    if len(trend.runs) <= SETTINGS.min_history_runs:
+        finding = f"{name}: {len(trend.runs)} runs, too few to show a change"
+    elif trend.changes:
+        change = trend.changes[-1]
+        step = change.after / change.before - 1
+        levels = (format_value(value, trend.unit) for value in (change.before, change.after))
+        finding = f"{name} {'rose' if step > 0 else 'fell'} by {abs(step):.0%}, "
+        finding += f"from {' to '.join(levels)}, at {trend.runs[change.last].label}"
+    head(ax, finding, conditions, title, subtitle)
     return ax
 
 
@@ -99,20 +110,6 @@ def _run_ticks(ax: Axes, runs: Sequence[StoredRun]) -> None:
         return plain(shorten(runs[round(x)].label, 12)) if 0 <= round(x) < len(runs) else ""
 
     ax.xaxis.set_major_formatter(FuncFormatter(label))
-
-
-def _finding(data: Sequence[Trend]) -> str:
-    trend = next((trend for trend in data if trend.changes), data[0])
-    name = f"{plain(trend.series)} {trend.statistic}"
-    if len(trend.runs) <= SETTINGS.min_history_runs:
-        return f"{name}: {len(trend.runs)} runs, too few to show a change"
-    if not trend.changes:
-        return f"{name} has not changed in {len(trend.runs):,} runs"
-    change = trend.changes[-1]
-    step = change.after / change.before - 1
-    word = "rose" if step > 0 else "fell"
-    levels = " to ".join(format_value(value, trend.unit) for value in (change.before, change.after))
-    return f"{name} {word} by {abs(step):.0%}, from {levels}, at {trend.runs[change.last].label}"
 
 
 def history_heatmap(

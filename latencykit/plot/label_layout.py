@@ -22,7 +22,7 @@ from matplotlib.backend_bases import RendererBase
 from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
 from matplotlib.text import Text
-from matplotlib.ticker import FixedLocator, LogLocator, NullFormatter, NullLocator
+from matplotlib.ticker import FixedLocator, NullFormatter
 from matplotlib.transforms import Bbox, IdentityTransform
 from numpy.typing import NDArray
 
@@ -595,19 +595,6 @@ def make_space(ax: Axes, artist: Any) -> None:
         ax.set_position((position.x0, position.y0, position.width - share, position.height))
 
 
-def colour_bar(ax: Axes, image: Any, label: str, formatter: object) -> None:
-    """Draw a slim colour bar with logarithmic ticks at the right."""
-    place = ax.inset_axes((1.018, 0.0, 0.014, 1.0))
-    bar: Any = ax.figure.colorbar(image, cax=place)
-    bar.outline.set_visible(False)
-    bar.ax.yaxis.set_major_locator(LogLocator(numticks=8))
-    bar.ax.yaxis.set_minor_locator(NullLocator())
-    bar.ax.yaxis.set_major_formatter(formatter)
-    bar.ax.tick_params(labelsize=8, labelcolor=INK, length=0)
-    bar.set_label(label, fontsize=8.5, color=MUTED)
-    make_space(ax, bar.ax.yaxis.label)
-
-
 # ------------------------------------------------------------
 # The title, and the grey line of conditions below it, fitted to the width of the figure.
 
@@ -632,7 +619,7 @@ def wrapped(text: str, width: float, lines: int, measure: Callable[[str], float]
     return "\n".join(rows)
 
 
-class Heading(Artist):
+class Heading(_Labels):
     """Title and conditions above the axes, flush with their left edge."""
 
     zorder = 5
@@ -640,18 +627,12 @@ class Heading(Artist):
     def __init__(self, ax: Axes, title: str, conditions: str) -> None:
         super().__init__()
         self.title, self.conditions = title, conditions
-        look: Any = {"va": "bottom", "ha": "left", "transform": IdentityTransform()}
-        look |= {"figure": ax.figure}
         bold: Any = {"fontsize": 12.5, "fontweight": "bold", "color": INK, "linespacing": 1.15}
-        quiet: Any = {"fontsize": 9, "color": MUTED, "linespacing": 1.25}
-        self._title = Text(0, 0, title, **bold, **look)
-        self._conditions = Text(0, 0, conditions, **quiet, **look)
+        self._text(ax, conditions, fontsize=9, color=MUTED, linespacing=1.25)
+        self._text(ax, title, **bold)
+        self.set_in_layout(True)
 
-    def get_children(self) -> list[Artist]:
-        """Return the texts."""
-        return [text for text in (self._title, self._conditions) if text.get_text()]
-
-    def _fit(self, renderer: RendererBase) -> list[Text]:
+    def arrange(self, renderer: RendererBase) -> None:
         """Break the texts at the figure's right edge and stack them above the axes."""
         axes: Any = self.axes
         figure = axes.figure
@@ -665,8 +646,7 @@ class Heading(Artist):
                 right = min(right, own.x0 if ticks is None else ticks.x0)
         width = max(right - box.x0 - 6 * point, 36 * point)
         y = box.y1 + 6 * point
-        shown = []
-        for text, full in ((self._conditions, self.conditions), (self._title, self.title)):
+        for text, full in zip(self.texts, (self.conditions, self.title), strict=True):
             if not full:
                 continue
 
@@ -677,26 +657,18 @@ class Heading(Artist):
             text.set_text(wrapped(full, width, 2, measure))
             text.set_position((box.x0, y))
             y = text.get_window_extent(renderer).y1 + 3 * point
-            shown.append(text)
-        return shown
 
     def get_window_extent(self, renderer: RendererBase | None = None) -> Bbox:
         """Return the box around the texts."""
         if renderer is None:
             renderer = self.axes.figure.canvas.get_renderer()  # type: ignore[union-attr]
-        boxes = [text.get_window_extent(renderer) for text in self._fit(renderer)]
+        self.arrange(renderer)
+        boxes = [text.get_window_extent(renderer) for text in self.texts if text.get_text()]
         return Bbox.union(boxes) if boxes else Bbox.null()
 
     def get_tightbbox(self, renderer: RendererBase | None = None) -> Bbox | None:
         """Return the space that a layout has to leave."""
         return self.get_window_extent(renderer) if self.title or self.conditions else None
-
-    def draw(self, renderer: RendererBase) -> None:
-        """Draw the texts."""
-        if self.get_visible():
-            for text in self._fit(renderer):
-                text.draw(renderer)
-        self.stale = False
 
 
 _ALT_LABELS = 12
@@ -711,7 +683,11 @@ def alt_text(figure: Any) -> str:
             parts += [heading.title, heading.conditions]
         sides = [side for side in (ax.get_ylabel(), ax.get_xlabel()) if side]
         parts.append(" against ".join(sides))
-        groups = [artist.texts for artist in ax.artists if isinstance(artist, _Labels)]
+        groups = [
+            artist.texts
+            for artist in ax.artists
+            if isinstance(artist, _Labels) and not isinstance(artist, Heading)
+        ]
         labels = [" ".join(text.get_text().split()) for texts in groups for text in texts]
         parts.append("; ".join(list(dict.fromkeys(labels))[:_ALT_LABELS]))
     text = ". ".join(dict.fromkeys(part for part in parts if part))
@@ -725,11 +701,7 @@ def _described(figure: object, **_: object) -> tuple[dict[str, object], dict[str
 
 
 def head(
-    ax: Axes,
-    finding: str,
-    conditions: str,
-    title: str | None = None,
-    subtitle: str | None = None,
+    ax: Axes, finding: str, conditions: str, title: str | None = None, subtitle: str | None = None
 ) -> None:
     """Put a heading above the axes, in place of an earlier one."""
     finding = finding if title is None else plain(title, 200)
@@ -744,13 +716,8 @@ def head(
         lighten(ax)
     figure: Any = ax.figure.canvas.figure  # not a part of it
     figure._repr_mimebundle_ = partial(_described, figure)
-    _keep_to_cell(ax)
-
-
-def _keep_to_cell(ax: Axes) -> None:
-    """Shrink the axes until all is in their cell, which ends half-way to the neighbours."""
-    figure: Any = ax.figure
-    spec = ax.get_subplotspec()
+    # Shrink the axes until all is in their cell, which ends half-way to the neighbours.
+    figure, spec = ax.figure, ax.get_subplotspec()
     if figure.get_layout_engine() is not None or spec is None:
         return
     bottoms, tops, lefts, rights = spec.get_gridspec().get_grid_positions(figure)

@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patheffects import withStroke
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from latencykit._typing import Floats
 from latencykit.core import Data
 from latencykit.core.summary import Summary
 from latencykit.errors import DataNotAvailableError, require
@@ -124,7 +123,31 @@ def load_curve(
         boldest = p == max(lines)
         colour = INK if boldest and len(lines) > 1 else COLOURS[k % len(COLOURS)]
         look: Look = {"color": colour, "linewidth": 2.2 if boldest else 1.4}
-        _draw_line(ax, curve, p, lines[p], labels, confidence, look, line_kwargs)
+        ranges = np.full((len(curve.rows), 2), np.nan)
+        for number, row in enumerate(curve.rows):
+            if not isinstance(row.data, Summary) and row.data.count:
+                (known,) = row.data.percentile_rows([p])
+                if not known.resolved and not math.isinf(known.bucket_high):
+                    ranges[number] = known.bucket_low, known.bucket_high
+        values = np.where(np.isfinite(ranges[:, 1]), math.nan, lines[p])
+        # Straight in the latency's reciprocal: as a queue near its pole, and as a capacity is read.
+        exact = np.isfinite(values) & (values > 0)
+        x, y = rates[exact], values[exact]
+        if x.size > 1:
+            between = np.unique(np.concatenate((x, np.linspace(x[0], x[-1], 300))))
+            x, y = between, 1.0 / np.interp(between, x, 1.0 / y)
+        own = ax.plot(x, y, label=percentile_name(p), **{**look, "zorder": 3, **line_kwargs})
+        supported = np.array([_supported(row, p, confidence) for row in curve.rows])
+        mark: Look = {"linestyle": "none", "marker": "o", "markersize": 5, "zorder": 4}
+        mark |= {"color": colour, "label": "_runs"}
+        for chosen, face in ((supported, colour), (~supported, "white")):
+            ax.plot(rates[chosen], values[chosen], markerfacecolor=face, **mark)
+        # A range is a bar: no line runs through a number that is not known.
+        bar: Look = {"color": colour, "linewidth": 3 if boldest else 2}
+        ax.vlines(rates, *np.maximum(ranges, ax.get_ylim()[0]).T, zorder=3, **bar)
+        middle = np.sqrt(ranges[:, 0] * ranges[:, 1])
+        own += ax.plot(rates, middle, color=colour, linestyle="none", marker="", label="_range")
+        labels.add(ax, percentile_name(p), own, at=0.3, spread=0.7)
     # The tail's intervals, up to the maximum where they have no upper end.
     ends = np.full((len(curve.rows), 2), np.nan)
     for k, row in enumerate(curve.rows):
@@ -185,48 +208,6 @@ def load_curve(
 
 def _supported(row: LoadRow, p: float, confidence: float) -> bool:
     return isinstance(row.data, Summary) or row.percentile_rows([p], confidence)[0].supported
-
-
-def _draw_line(
-    ax: Axes,
-    curve: LoadCurve,
-    p: float,
-    uppers: Floats,
-    labels: LineLabels,
-    confidence: float,
-    look: Look,
-    line_kwargs: dict[str, Any],
-) -> None:
-    """Draw a percentile's line and its points, hollow where the sample does not support it."""
-    rates, ranges = (
-        np.array([row.rate for row in curve.rows]),
-        np.full((len(curve.rows), 2), np.nan),
-    )
-    for k, row in enumerate(curve.rows):
-        if not isinstance(row.data, Summary) and row.data.count:
-            (known,) = row.data.percentile_rows([p])
-            if not known.resolved and not math.isinf(known.bucket_high):
-                ranges[k] = known.bucket_low, known.bucket_high
-    values = np.where(np.isfinite(ranges[:, 1]), math.nan, uppers)
-    # Straight in the latency's reciprocal: as a queue near its pole, and as capacities are read.
-    exact = np.isfinite(values) & (values > 0)
-    x, y = rates[exact], values[exact]
-    if x.size > 1:
-        between = np.unique(np.concatenate((x, np.linspace(x[0], x[-1], 300))))
-        x, y = between, 1.0 / np.interp(between, x, 1.0 / y)
-    line = ax.plot(x, y, label=percentile_name(p), **{**look, "zorder": 3, **line_kwargs})
-    supported = np.array([_supported(row, p, confidence) for row in curve.rows])
-    mark: Look = {"linestyle": "none", "marker": "o", "markersize": 5, "zorder": 4}
-    mark |= {"color": look["color"], "label": "_runs"}
-    for chosen, face in ((supported, look["color"]), (~supported, "white")):
-        ax.plot(rates[chosen], values[chosen], markerfacecolor=face, **mark)
-    # A range is a bar: no line runs through a number that is not known.
-    bar: Look = {"color": look["color"], "linewidth": 3 if look["linewidth"] > 2 else 2}
-    ax.vlines(rates, *np.maximum(ranges, ax.get_ylim()[0]).T, zorder=3, **bar)
-    invisible: Look = {"linestyle": "none", "marker": "", "label": "_range"}
-    middle = np.sqrt(ranges[:, 0] * ranges[:, 1])
-    line += ax.plot(rates, middle, color=look["color"], **invisible)
-    labels.add(ax, percentile_name(p), line, at=0.3, spread=0.7)
 
 
 def _rounded(rate: float) -> str:

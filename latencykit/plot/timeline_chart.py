@@ -348,8 +348,28 @@ def timeline(
     if hasattr(table, "columns"):
         table = table[["start", "end", "missing"]].to_numpy().tolist()
     blocks = [tuple(row) for row in table]
-    own = {"strip": rate and not many, "labels": bool(blocks) and not many}
-    zero = _scale(ax, timed, slo, unit, log=log, **own)
+    # Scale the values, with space for the strip of the rate and for labels of stalls.
+    flat = np.concatenate([value for part in timed.values() for value in part.values.values()])
+    known = flat[np.isfinite(flat)]
+    positive = known[known > 0]
+    low, high = (float(positive.min()), float(positive.max())) if positive.size else (1.0, 10.0)
+    high = max([high, *(limit for _, limit in slo_pairs(slo)[-1:])])
+    zeros = bool((known == 0).any())
+    zero = value_axis(ax, low, high, first.unit, fixed=unit, log=log, zeros=zeros)
+    second, (bottom, top) = second_of(first.unit, unit), ax.get_ylim()
+    share = _taken(ax) if rate and not many else 0.0
+    above = min(0.2, 18.0 / size_in_points(ax)[1]) if blocks and not many else 0.0
+    if log:
+        span = np.log10(top / bottom) / (1 - share - above)
+        ax.set_ylim(bottom / 10 ** (share * span), top * 10 ** (above * span))
+        least = bottom * (1.0001 if zeros else 1.0)
+        ax.yaxis.set_major_locator(DecadeLocator(least, zero if zeros else None, top, second))
+    else:
+        span = (top - bottom) / (1 - share - above)
+        ax.set_ylim(bottom - share * span, top + above * span)
+        ax.yaxis.set_major_locator(EvenLocator(0.0, top, second))
+    if share:
+        ax.spines["left"].set_bounds(bottom, top)
     styles, notes = series_styles(logs), []
     places: dict[str, Callable[[Floats], Floats]] = dict.fromkeys(timed, np.asarray)
     if many:
@@ -380,9 +400,9 @@ def timeline(
             x, y = shown.line(shown.high)
             strip.plot(x, y, color=colour, linewidth=0.9, label="rate")
             if single:
-                low = shown.line(shown.low)[1]
-                strip.fill_between(x, 0, low, color=colour, alpha=0.30, linewidth=0)
-                strip.fill_between(x, low, y, color=colour, alpha=0.15, linewidth=0)
+                lowest = shown.line(shown.low)[1]
+                strip.fill_between(x, 0, lowest, color=colour, alpha=0.30, linewidth=0)
+                strip.fill_between(x, lowest, y, color=colour, alpha=0.15, linewidth=0)
             failed = failures(series[label], timed[label])
             if failed is not None:
                 worst = envelope(timed[label], failed, columns)
@@ -408,44 +428,6 @@ def timeline(
     return ax
 
 
-def _scale(
-    ax: Axes,
-    timed: Mapping[str, Intervals],
-    slo: object,
-    unit: str | None,
-    *,
-    log: bool,
-    strip: bool,
-    labels: bool,
-) -> float:
-    """Scale the values, with space for the strip and for labels; return the place of zeros."""
-    flat = np.concatenate([value for part in timed.values() for value in part.values.values()])
-    known = flat[np.isfinite(flat)]
-    positive = known[known > 0]
-    low, high = (float(positive.min()), float(positive.max())) if positive.size else (1.0, 10.0)
-    high = max([high, *(limit for _, limit in slo_pairs(slo)[-1:])])
-    zeros = bool((known == 0).any())
-    stored = next(iter(timed.values())).unit
-    zero = value_axis(ax, low, high, stored, fixed=unit, log=log, zeros=zeros)
-    second = second_of(stored, unit)
-    bottom, top = ax.get_ylim()
-    share = _taken(ax) if strip else 0.0
-    _, height = size_in_points(ax)
-    above = min(0.2, 18.0 / height) if labels else 0.0
-    if log:
-        span = np.log10(top / bottom) / (1 - share - above)
-        ax.set_ylim(bottom / 10 ** (share * span), top * 10 ** (above * span))
-        least = bottom * (1.0001 if zeros else 1.0)
-        ax.yaxis.set_major_locator(DecadeLocator(least, zero if zeros else None, top, second))
-    else:
-        span = (top - bottom) / (1 - share - above)
-        ax.set_ylim(bottom - share * span, top + above * span)
-        ax.yaxis.set_major_locator(EvenLocator(0.0, top, second))
-    if strip:
-        ax.spines["left"].set_bounds(bottom, top)
-    return zero
-
-
 def _lanes(
     ax: Axes,
     series: Mapping[str, Any],
@@ -456,10 +438,7 @@ def _lanes(
     strip: bool,
     named: bool,
 ) -> tuple[dict[str, Callable[[Floats], Floats]], str]:
-    """Repeat the scale of the values for each series; return where each has its values, and words.
-
-    A limit is a line across each lane.
-    """
+    """Repeat scale and SLO for each series; return where each has its values, and words."""
     (bottom, top), size = ax.get_ylim(), len(timed)
     along = np.log10 if ax.get_yscale() == "log" else np.asarray
     ends = [ax.yaxis.get_major_formatter()(float(f"{value:.2g}")) for value in (bottom, top)]

@@ -125,7 +125,7 @@ def test_the_title_stands_above_the_conditions():
     ax = figure.add_subplot()
     head(ax, "said", "conditions")
     figure.draw_without_rendering()
-    title, conditions = headings(ax)[0].get_children()
+    conditions, title = headings(ax)[0].texts
     assert title.get_text() == "said"
     assert title.get_window_extent().y0 > conditions.get_window_extent().y1
     assert title.get_window_extent().x0 == pytest.approx(ax.get_window_extent().x0, abs=2)
