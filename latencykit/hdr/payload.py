@@ -141,11 +141,24 @@ def open_payload(text: bytes, limits: Limits | None = None) -> Payload:
         raise PayloadError(f"the payload's base64 is corrupt: {_tidy(error)}") from None
     if len(raw) < _ENVELOPE.size:
         raise PayloadError(f"the payload has {len(raw)} bytes, too few for a histogram")
-    cookie = int.from_bytes(raw[:4], "big")
-    if cookie in (DOUBLE, DOUBLE_COMPRESSED):
-        return _open_double(raw, limits)
+    double, digits = int.from_bytes(raw[:4], "big") in (DOUBLE, DOUBLE_COMPRESSED), None
+    if double:  # a few words of its own, then a whole integer histogram
+        if len(raw) < _PREFIX.size + _ENVELOPE.size:
+            raise PayloadError(f"the payload has {len(raw)} bytes, too few for a DoubleHistogram")
+        _, digits, dynamic_range = _PREFIX.unpack_from(raw)
+        if dynamic_range < 2:
+            raise PayloadError(
+                f"the DoubleHistogram's highest to lowest ratio is {dynamic_range}; it must be 2 "
+                "or more"
+            )
+        raw = raw[_PREFIX.size :]
     plain = _plain(raw, limits)
-    layout, start = _header(plain, limits)
+    layout, start = _header(plain, limits, double=double)
+    if double and layout.buckets.digits != digits:
+        raise PayloadError(
+            f"the DoubleHistogram has {digits} digits but the histogram inside has "
+            f"{layout.buckets.digits}"
+        )
     return Payload(layout, plain[start:])
 
 
@@ -161,26 +174,6 @@ def counts_length(buckets: HdrBuckets, highest: int) -> int:
     """
     doublings = highest.bit_length() - (buckets.unit_magnitude + buckets.half_magnitude)
     return (max(doublings, 1) + 1) << buckets.half_magnitude
-
-
-def _open_double(raw: bytes, limits: Limits) -> Payload:
-    """Open a DoubleHistogram: a few words of its own, then a whole integer histogram."""
-    if len(raw) < _PREFIX.size + _ENVELOPE.size:
-        raise PayloadError(f"the payload has {len(raw)} bytes, too few for a DoubleHistogram")
-    _, digits, dynamic_range = _PREFIX.unpack_from(raw)
-    if dynamic_range < 2:
-        raise PayloadError(
-            f"the DoubleHistogram's highest to lowest ratio is {dynamic_range}; it must be 2 or "
-            "more"
-        )
-    plain = _plain(raw[_PREFIX.size :], limits)
-    layout, start = _header(plain, limits, double=True)
-    if layout.buckets.digits != digits:
-        raise PayloadError(
-            f"the DoubleHistogram has {digits} digits but the histogram inside has "
-            f"{layout.buckets.digits}"
-        )
-    return Payload(layout, plain[start:])
 
 
 def _plain(raw: bytes, limits: Limits) -> bytes:
@@ -528,26 +521,21 @@ def decode_rows(
     try:
         return _decode(opened, most)
     except PayloadError:
-        row = _first_bad(opened, most)
+        # The first row that cannot be decoded, by bisection: those before `row` are fine.
+        row, bad = 0, len(opened)  # one before `bad` is not
+        while bad - row > 1:
+            middle = (row + bad) // 2
+            try:
+                _decode(opened[row:middle], most)
+            except PayloadError:
+                bad = middle
+            else:
+                row = middle
     try:
         _decode(opened[row : row + 1], most)
     except PayloadError as error:
         raise RowError(row, str(error)) from None
     raise AssertionError("a row was refused among others, but not alone")  # pragma: no cover
-
-
-def _first_bad(payloads: Payloads, most: int) -> int:
-    """Return the first row that cannot be decoded, by bisection."""
-    good, bad = 0, len(payloads)  # rows before `good` are fine; one before `bad` is not
-    while bad - good > 1:
-        middle = (good + bad) // 2
-        try:
-            _decode(payloads[good:middle], most)
-        except PayloadError:
-            bad = middle
-        else:
-            good = middle
-    return good
 
 
 def _decode(payloads: Payloads, most: int) -> tuple[Ints, Ints, Ints]:
@@ -598,35 +586,28 @@ def _varints(data: Bytes, ends_of_rows: Ints, slots: Ints) -> tuple[Ints, Ints, 
     ends = np.searchsorted(last, ends_of_rows)  # in varints
     if not last.size or (last[ends - 1] != ends_of_rows - 1)[_lengths(ends_of_rows) > 0].any():
         raise PayloadError(_CUT_OFF)
-    steps, numbers, is_count = _zigzag(_gather(data, last, _lengths(last + 1) - 1), slots)
+    # The value of each varint; its arrays end with it.
+    further = _lengths(last + 1) - 1  # bytes of each varint but the last
+    longest = int(further.max())
+    value: Narrow = data.take(last, mode="clip").astype(np.uint32 if longest < 4 else np.uint64)
+    for k in range(1, longest + 1):
+        at = np.flatnonzero(further >= k)
+        value[at] = value[at] << 7 | (data[last[at] - k] & 127)
+    # ZigZag: half of it is a count, or a number of empty buckets.
+    numbers = value >> 1
+    beyond = numbers * (value & 1)  # buckets beyond the one that any number stands for
+    run = int(beyond.max(initial=0)) + 1
+    if run > most:  # and so it cannot overflow what it is added to
+        raise PayloadError(
+            f"the counts contain a run of {run} empty buckets; the header allows {most}"
+        )
+    steps, is_count = beyond.astype(np.int64) + 1, numbers > beyond
     if steps.sum() < 1 << 31:
         steps = steps.astype(np.int32)
     indptr, index, at = _place(steps, ends, is_count, slots)
     counts = numbers.take(at, mode="clip").astype(np.int64)
     _check_sums(indptr, counts, int(counts.max(initial=0)))
     return indptr, index, counts
-
-
-def _gather(data: Bytes, last: Ints, more: Ints) -> Narrow:
-    """Values of the varints that end at `last` after `more` bytes; its arrays end with it."""
-    most = int(more.max())
-    value: Narrow = data.take(last, mode="clip").astype(np.uint32 if most < 4 else np.uint64)
-    for k in range(1, most + 1):
-        at = np.flatnonzero(more >= k)
-        value[at] = value[at] << 7 | (data[last[at] - k] & 127)
-    return value
-
-
-def _zigzag(value: Narrow, slots: Ints) -> tuple[Ints, Narrow, Flags]:
-    """Buckets that each number covers, its half, and whether that half is a count above 0."""
-    half = value >> 1
-    beyond = half * (value & 1)  # buckets beyond the one that any number stands for
-    most = int(beyond.max(initial=0)) + 1
-    if most > slots.max():  # and so it cannot overflow what it is added to
-        raise PayloadError(
-            f"the counts contain a run of {most} empty buckets; the header allows {slots.max()}"
-        )
-    return beyond.astype(np.int64) + 1, half, half > beyond
 
 
 def _place(steps: Narrow, ends: Ints, is_count: Flags, slots: Ints) -> tuple[Ints, Ints, Ints]:

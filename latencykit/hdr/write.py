@@ -67,7 +67,17 @@ def encode(
         places = HdrBuckets(buckets.digits).index_of(buckets.high_steps(places))
         buckets = HdrBuckets(buckets.digits, 1, buckets.scale)
     last = int(places[-1]) if places.size else 0
-    top = _top(buckets, last, highest)
+    top = highest
+    if top is None:
+        ranges = max((last >> buckets.half_magnitude) + 1, 2)
+        top = int(buckets.high_steps((ranges << buckets.half_magnitude) - 1))
+        top = max(top, 2 * buckets.lowest)
+    elif not 2 * buckets.lowest <= top <= _MOST:
+        raise InvalidArgumentError(
+            f"the highest value must be {2 * buckets.lowest} to 2**63 - 1, not {top}"
+        )
+    elif counts_length(buckets, top) <= last:
+        raise InvalidArgumentError(f"index {last} lies above the highest value, {top}")
     dynamic_range = 0
     if double:
         # The reference derives one from the other and refuses a pair that does not match.
@@ -88,22 +98,6 @@ def encode(
     if double:
         raw = pack(">Iiq", DOUBLE_COMPRESSED, buckets.digits, dynamic_range) + raw
     return binascii.b2a_base64(raw, newline=False)
-
-
-def _top(buckets: HdrBuckets, last: int, highest: int | None) -> int:
-    """``highestTrackableValue``."""
-    if highest is None:
-        ranges = max((last >> buckets.half_magnitude) + 1, 2)
-        return max(
-            int(buckets.high_steps((ranges << buckets.half_magnitude) - 1)), 2 * buckets.lowest
-        )
-    if not 2 * buckets.lowest <= highest <= _MOST:
-        raise InvalidArgumentError(
-            f"the highest value must be {2 * buckets.lowest} to 2**63 - 1, not {highest}"
-        )
-    if counts_length(buckets, highest) <= last:
-        raise InvalidArgumentError(f"index {last} lies above the highest value, {highest}")
-    return highest
 
 
 def _body(places: NDArray[np.int64], numbers: NDArray[np.int64]) -> bytes:
