@@ -76,10 +76,7 @@ _PAGE_OPTIONS = ("slo", "title", "expected_interval")
 )
 @click.option("--size", metavar="WxH", help="Size in pixels, such as 1600x900.")
 @click.option(
-    "--dpi",
-    type=Real(30, 1200),
-    show_default="100",
-    help="Pixels per inch; 200 doubles the size.",
+    "--dpi", type=Real(30, 1200), show_default="100", help="Pixels per inch; 200 doubles the size."
 )
 @format_option
 def command(

@@ -53,10 +53,7 @@ if TYPE_CHECKING:
 @click.option("--sure", is_flag=True, help="Exit with 1 only if a miss is sure.")
 @click.option("--strict", is_flag=True, help="Exit with 1 unless all limits are met, and surely.")
 @click.option(
-    "--junit",
-    type=OUTPUT_FILE,
-    metavar="OUT.xml",
-    help="Also write the results as JUnit XML.",
+    "--junit", type=OUTPUT_FILE, metavar="OUT.xml", help="Also write the results as JUnit XML."
 )
 @confidence_option
 @format_option

@@ -106,8 +106,21 @@ def command(
     with progress("comparing"):
         comparisons = {}
         for name, pair in pairs.items():
-            if store is not None:
-                options["run_noise"] = _noise(store, name or pair[1][0].run.series or "")
+            if store is not None:  # the run noise of the noisiest of the usual statistics
+                from latencykit.history.history import History
+
+                history = History(store)
+                series = name or pair[1][0].run.series or ""
+                series, found = noise_of(history, series, ("p50", "p99", "mean"))
+                if not found:
+                    known = dict.fromkeys(known for run in history.runs for known in run.series)
+                    raise InvalidArgumentError(
+                        f"{store}: shows no run noise of {series or 'one series'}; it takes eleven "
+                        f"runs (series: {', '.join([*known][:4]) or 'none'})"
+                    )
+                options["run_noise"] = max(min(one.noise, 0.99) for one in found.values())
+                text = f"run noise {100 * options['run_noise']:.3g} %, from the history of {series}"
+                note(text)
             comparisons[name] = compare(*pair, **options)
     failed = {name: comparison.failed(conditions) for name, comparison in comparisons.items()}
     if out is not None:
@@ -144,20 +157,3 @@ def command(
         note(text if len(names) == len(comparisons) else f"{brief_list(names)}: {text}")
     worse = any(comparison.verdict in ("worse", "mixed") for comparison in comparisons.values())
     return int(any(failed.values()) if conditions else worse)
-
-
-def _noise(store: str, series: str) -> float:
-    """The run noise that a history shows: that of the noisiest of the usual statistics."""
-    from latencykit.history.history import History
-
-    history = History(store)
-    name, found = noise_of(history, series, ("p50", "p99", "mean"))
-    if not found:
-        known = dict.fromkeys(known for run in history.runs for known in run.series)
-        raise InvalidArgumentError(
-            f"{store}: shows no run noise of {name or 'one series'}; it takes eleven runs "
-            f"(series: {', '.join([*known][:4]) or 'none'})"
-        )
-    noise = max(min(verdict.noise, 0.99) for verdict in found.values())
-    note(f"run noise {100 * noise:.3g} %, from the history of {name}")
-    return noise

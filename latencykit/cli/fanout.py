@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from latencykit.cli.inputs import load, with_buckets
+from latencykit.cli.inputs import load
 from latencykit.cli.options import (
     Command,
     Inputs,
@@ -89,6 +89,7 @@ def command(
     """
     from latencykit.analysis.fan_out import fan_out as slowest_of
     from latencykit.analysis.fan_out import sequential as in_sequence
+    from latencykit.core.summary import Summary
     from latencykit.units import parse_percentile
     from latencykit.views.fan_out import fan_out_record, fan_out_text, fan_out_words
     from latencykit.views.tables import MOST_ROWS
@@ -105,7 +106,10 @@ def command(
     options: dict[str, Any] = {"quorum": quorum, "hedge": hedge}
     records: list[FanOutRecord] = []
     sentences: list[str] = []
-    shown_series = with_buckets(loaded)
+    shown_series = [entry for entry in loaded if not isinstance(entry.data, Summary)] or loaded
+    for entry in loaded if len(shown_series) < len(loaded) else ():
+        if isinstance(entry.data, Summary):
+            note(f"{entry.name}: left out: it contains reported statistics only, no distribution")
     most = MOST_ROWS if style == "table" and not given.notes else len(shown_series)
     for entry in shown_series[:most]:
         data = entry.data if len(loaded) == 1 else entry.data.with_run()  # frees what it caches

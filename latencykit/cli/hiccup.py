@@ -16,12 +16,7 @@ if TYPE_CHECKING:
 
 @click.command("hiccup")
 @click.option(
-    "-o",
-    "--output",
-    "out",
-    required=True,
-    type=OUTPUT_FILE,
-    help="Log to write (.hlog).",
+    "-o", "--output", "out", required=True, type=OUTPUT_FILE, help="Log to write (.hlog)."
 )
 @click.option(
     "--duration", metavar="SECONDS", help="Length of the recording, such as 10m; until Ctrl+C."

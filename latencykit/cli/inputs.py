@@ -465,14 +465,3 @@ def _each_file(given: Inputs, *, noted: bool = True) -> list[list[Input]]:
     if noted:
         print_notes([entry for series in read for entry in series], every=given.notes)
     return read
-
-
-def with_buckets(loaded: list[Any]) -> list[Any]:
-    """Leave out series of printed numbers, unless there is nothing else."""
-    from latencykit.core.summary import Summary
-
-    counted = [entry for entry in loaded if not isinstance(entry.data, Summary)]
-    for entry in loaded if counted else ():
-        if isinstance(entry.data, Summary):
-            note(f"{entry.name}: left out: it contains reported statistics only, no distribution")
-    return counted or loaded

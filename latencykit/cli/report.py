@@ -22,13 +22,7 @@ from latencykit.cli.output import beside, print_assumed_units, print_written, wr
 
 @click.command("report", cls=Command)
 @inputs(split=True)
-@click.option(
-    "-o",
-    "--output",
-    "out",
-    type=OUTPUT_FILE,
-    help="File to write (.html).",
-)
+@click.option("-o", "--output", "out", type=OUTPUT_FILE, help="File to write (.html).")
 @click.option(
     "--slo",
     "spec",

@@ -54,10 +54,7 @@ def provenance(series: Mapping[str, Any], files: Sequence[InputFile], command: s
     # Now, or the time that a reproducible build states.
     stated = os.environ.get("SOURCE_DATE_EPOCH", "")
     made = datetime.fromtimestamp(int(stated), UTC) if stated.isdigit() else datetime.now(UTC)
-    page = [
-        ["made by", f"latencykit {__version__}"],
-        ["made at", f"{made:%Y-%m-%d %H:%M:%S} UTC"],
-    ]
+    page = [["made by", f"latencykit {__version__}"], ["made at", f"{made:%Y-%m-%d %H:%M:%S} UTC"]]
     if command:
         page.append(["command", f"<code>{esc(without_secrets(command), 2000)}</code>"])
     header = ["series", "source", "format", "tool", "its command"]

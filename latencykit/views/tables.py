@@ -104,7 +104,7 @@ class Table:
     ) -> str:
         """Return the table; the first `left` columns are flush left.
 
-        For a terminal it is fitted: see `fit.fitted` for `optional` columns, and of more than
+        For a terminal it is fitted: see `fitted` for `optional` columns, and of more than
         `most` rows the first ones are shown; `left_out` more series have no rows. With
         `causes`, a line below it names those of the brackets.
         """

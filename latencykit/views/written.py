@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypedDict, cast
+from typing import TYPE_CHECKING, TypedDict
 
 from latencykit.views.tables import Table
+from latencykit.views.values import record_from
 
 if TYPE_CHECKING:
     from latencykit.io.source import Format
@@ -67,14 +68,8 @@ class FormatRecord(TypedDict):
 
 def format_record(entry: Format) -> FormatRecord:
     """Return a format as plain values."""
-    return {
-        "name": entry.name,
-        "title": entry.title,
-        "suffixes": list(entry.suffixes),
-        "rung": cast("DataType", entry.level),
-        "reads": True,
-        "writes": entry.write is not None,
-    }
+    writes = entry.write is not None
+    return record_from(FormatRecord, entry, rung=entry.level, reads=True, writes=writes)
 
 
 def formats_text(formats: Sequence[Format], style: str = "table") -> str:
