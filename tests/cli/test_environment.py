@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import matplotlib as mpl
 import pytest
 
 from tests.conftest import RAW, python
@@ -89,8 +90,9 @@ def test_a_decimal_comma_changes_no_number(tmp_path, german):
         "import locale\nlocale.setlocale(locale.LC_ALL, '')\nassert "
         "locale.localeconv()['decimal_point'] == ','\n" + ALL
     )
-    reported_percentiles = everything(foreign, code, LOCPATH=german, LC_ALL="de_DE.UTF-8")
-    assert reported_percentiles == everything(plain, LC_ALL="C.UTF-8")
+    fonts = {"MPLCONFIGDIR": mpl.get_configdir()}  # else each looks for all fonts again
+    printed = everything(foreign, code, LOCPATH=german, LC_ALL="de_DE.UTF-8", **fonts)
+    assert printed == everything(plain, LC_ALL="C.UTF-8", **fonts)
     assert (foreign / "chart.png").read_bytes() == (plain / "chart.png").read_bytes()
 
 

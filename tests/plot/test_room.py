@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from itertools import cycle, islice
+from itertools import cycle, islice, product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -104,11 +104,17 @@ def test_words_differ_from_their_ground(name: str, style: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("size", [(500, 320), (800, 450), (1600, 900)])
 @pytest.mark.parametrize(
-    "name", ["percentiles", "timeline", "heatmap", "density", "ccdf", "dashboard"]
+    ("name", "width", "height"),
+    [
+        *product(["percentiles", "timeline", "heatmap", "ccdf"], [500], [320]),
+        *product(["percentiles", "timeline", "heatmap", "ccdf", "density"], [800], [450]),
+        ("dashboard", 800, 640),
+        *product(["percentiles", "timeline", "heatmap", "ccdf", "density"], [1600], [900]),
+        ("dashboard", 1600, 900),
+    ],
 )
-def test_texts_are_tidy_at_every_size(name, size, raw, pair, twelve, twelve_logs):
+def test_texts_are_tidy_at_every_size(name, width, height, raw, pair, twelve, twelve_logs):
     few = {label: twelve_logs[label] for label in list(twelve_logs)[:3]}
     summary = lk.Summary({"max": 8e9}, {99: 3e6}, 10)
     limits = {"slo": [(90, 1e6), (99, 1e7), (99.9, 1e8)], "confidence": 0.95}
@@ -131,8 +137,6 @@ def test_texts_are_tidy_at_every_size(name, size, raw, pair, twelve, twelve_logs
             (summary, {}),
         ],
     }
-    least = {"dashboard": (800, 640), "density": (800, 450)}.get(name, (0, 0))
-    width, height = np.maximum(size, least).tolist()
     for data, options in cases.get(name, [(raw, {}), (pair, {}), (twelve, {})]):
         assert_tidy(drawn(getattr(plot, name), data, width, height, **options))
 
