@@ -99,7 +99,7 @@ def values(_copy: int = 0) -> dict[str, object]:
         "reported": reported, "sum of unlike layouts": h + lk.Histogram.of([1, 2], digits=2),
         "summary": h.summary(),
         "run": h.run, "buckets": h.buckets, "edges": reported.buckets,
-        "series": interval_series(log, [50, 99], moments=True),
+        "series": interval_series(log, [50, 99]),
         "page": lk.Report("<p>Page</p>"), "fan-out": lk.fan_out(h, 10), "sequence": lk.sequential(h, 2),
         "distribution": lk.Distribution(h.buckets, h.index, h.counts / h.count),
         "slo": lk.SLO.parse("99=20ms"),

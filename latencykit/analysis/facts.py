@@ -9,7 +9,14 @@ from typing import Any
 import numpy as np
 
 from latencykit._records import record
-from latencykit.analysis.stalls import SLOW, Trace, constant_load, usual_latency, usual_rate
+from latencykit.analysis.stalls import (
+    SLOW,
+    Trace,
+    WorkFold,
+    constant_load,
+    usual_latency,
+    usual_rate,
+)
 from latencykit.core import Data
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import (
@@ -17,6 +24,7 @@ from latencykit.core.histogram_log import (
     IntervalSeries,
     in_succession,
     interval_series,
+    scan,
 )
 from latencykit.core.quantiles import median
 from latencykit.core.run import Run
@@ -279,11 +287,12 @@ class Facts:
             return self.trace is not None and self.trace.full_speed
         if self.count * self.histogram.mean < SLOW.min_load * 1e9 * (self.duration or math.inf):
             return False
-        series = interval_series(self.data, (), moments=True)
-        order = np.argsort(series.start, kind="stable")
-        order = order[series.count[order] > 1]
-        count, mean, std = series.count[order], series.mean[order] / 1e9, series.std[order] / 1e9
-        return constant_load(count * mean, count * (std**2 + mean**2), series.length[order])
+        fold = WorkFold(len(self.data))
+        scan(self.data, fold)
+        order = np.argsort(self.series.start, kind="stable")
+        order = order[self.series.count[order] > 1]
+        work, squares = fold.work[order] / 1e9, fold.squares[order] / 1e9**2
+        return constant_load(work, squares, self.series.length[order])
 
 
 def facts_of(

@@ -592,6 +592,21 @@ class SlowFold:
             self.counts[k, block.rows] = above.astype(np.int64)
 
 
+class WorkFold:
+    """Sums, per interval, the latencies and their squares: a fold for a pass over a log."""
+
+    def __init__(self, intervals: int) -> None:
+        self.work, self.squares = np.zeros((2, intervals))
+
+    def add(self, block: Block) -> None:
+        """Take a block in."""
+        latency = block.buckets.mid(np.arange(block.width))[block.index]
+        work, filled = latency * block.counts, np.diff(block.indptr) > 0
+        rows, first = block.rows[filled], block.indptr[:-1][filled]
+        self.work[rows] = np.add.reduceat(work, as_positions(first))
+        self.squares[rows] = np.add.reduceat(work * latency, as_positions(first))
+
+
 @record()
 class _Intervals:
     """The intervals in the order of time, seconds."""

@@ -20,7 +20,7 @@ from latencykit._arrays import as_positions
 from latencykit._records import record
 from latencykit._typing import AnyArray, Floats, Ints
 from latencykit.core.buckets import Buckets, CellBuckets, Counts, HdrBuckets, add_up
-from latencykit.core.quantiles import nonzero, row_mean_std, row_quantile_positions, running_sums
+from latencykit.core.quantiles import nonzero, row_quantile_positions, running_sums
 from latencykit.errors import InputTooLargeError
 
 _DENSE = 32 << 20  # bytes of totals of several layouts; further layouts are kept entry by entry
@@ -351,23 +351,15 @@ class TotalsFold:
 
 
 class SeriesFold:
-    """Count, extremes, mean and percentiles of every interval, as bucket indices."""
+    """Count, extremes and percentiles of every interval, as bucket indices."""
 
-    def __init__(
-        self,
-        intervals: int,
-        percentiles: Sequence[float] = (),
-        *,
-        moments: bool = False,
-    ) -> None:
+    def __init__(self, intervals: int, percentiles: Sequence[float] = ()) -> None:
         self.percentiles = tuple(float(p) for p in percentiles)
         self.count = np.zeros(intervals, np.int64)
         # Indices of the lowest and the highest bucket and those of the percentiles.
         self._index = np.zeros((intervals, 2 + len(self.percentiles)), np.int32)
         self._layout = np.full(intervals, -1, np.int32)
         self._layouts: dict[Buckets, int] = {}
-        self.mean = np.full(intervals if moments else 0, np.nan)
-        self.std = np.full(intervals if moments else 0, np.nan)
 
     def add(self, block: Block) -> None:
         """Take a block in: a few array operations, whatever its number of rows."""
@@ -379,14 +371,6 @@ class SeriesFold:
         self._layout[rows] = np.where(
             sums > 0, self._layouts.setdefault(buckets, len(self._layouts)), -1
         )
-        if self.mean.size:
-            steps = (
-                buckets.mid_steps(block.index)
-                if isinstance(buckets, HdrBuckets)
-                else buckets.mid(block.index)
-            )
-            mean, std = row_mean_std(block.entry_rows, steps, block.counts, rows.size)
-            self.mean[rows], self.std[rows] = mean * buckets.scale, std * buckets.scale
 
     def edges(self) -> tuple[Floats, Floats, Floats, Floats, NDArray[np.bool_]]:
         """Return minima, maxima, percentiles, and lower edges of the latter two; NaN if empty.

@@ -90,7 +90,6 @@ class IntervalSeries(Value):
         NaN where nothing was counted.
     percentiles : tuple of float
     values : ndarray of float64, shape (intervals, percentiles)
-    mean, std : ndarray of float64, shape (intervals,) or (0,)
     unit : str
     lows : ndarray of float64, shape (intervals, 1 + percentiles)
         Lower edges of the buckets whose upper edges are `max` and `values`.
@@ -105,8 +104,6 @@ class IntervalSeries(Value):
     max: Floats
     percentiles: tuple[float, ...]
     values: Floats
-    mean: Floats
-    std: Floats
     unit: str
     lows: Floats
     beyond: NDArray[np.bool_]
@@ -588,15 +585,13 @@ def expect(log: HistogramLog, *, keep: bool = True) -> None:
     log._shared.keeps = keep
 
 
-def interval_series(
-    log: HistogramLog, percentiles: Sequence[float] = (), *, moments: bool = False
-) -> IntervalSeries:
+def interval_series(log: HistogramLog, percentiles: Sequence[float] = ()) -> IntervalSeries:
     """Return count, extremes and percentiles of every interval, in one pass."""
     asked = tuple(float(p) for p in percentiles)
-    fold = SeriesFold(len(log), asked, moments=moments)
+    fold = SeriesFold(len(log), asked)
     scan_with_total(log, fold)
     least, most, values, lows, beyond = fold.edges()
-    columns = fold.count, least, most, asked, values, fold.mean, fold.std
+    columns = fold.count, least, most, asked, values
     return IntervalSeries(log.starts, log.lengths, *columns, log.unit, lows, beyond)
 
 

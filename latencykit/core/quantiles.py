@@ -337,16 +337,3 @@ def mean_std(values: NDArray[np.generic], counts: Ints) -> tuple[float, float]:
     return math.ldexp(mean, order), math.ldexp(
         float(np.sqrt(np.cumsum(deviation * deviation * counts)[-1] / total)), order
     )
-
-
-def row_mean_std(
-    rows: Ints, values: NDArray[np.generic], counts: Ints, size: int
-) -> tuple[Floats, Floats]:
-    """Return mean and standard deviation of every row of a block at once."""
-    reals = values.astype(np.float64)
-    totals = np.bincount(rows, counts, size)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        mean = np.bincount(rows, reals * counts, size) / totals
-        deviation = reals - mean[rows]
-        std = np.sqrt(np.bincount(rows, deviation * deviation * counts, size) / totals)
-    return mean, std

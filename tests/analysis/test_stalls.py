@@ -9,6 +9,8 @@ import pytest
 
 import latencykit as lk
 from latencykit.analysis.period import period_of
+from latencykit.analysis.stalls import WorkFold
+from latencykit.core.histogram_log import scan
 from latencykit.errors import DataNotAvailableError
 from latencykit.simulate.generators import fixed, open_loop, paced_loop, poisson
 from latencykit.simulate.server import Server, Stall, exponential, mixture
@@ -172,3 +174,16 @@ def test_stamps_of_whole_seconds_make_no_stalls(seed):
 def test_a_stall_of_many_stamps_is_found():
     found = lk.find_stalls(_whole_seconds(1, stall=8.0, spread=0.3))
     assert found["duration"].max() == pytest.approx(8.0, abs=1.5)
+
+
+def test_work_and_squares_are_those_of_each_interval():
+    log = open_loop(TWO, poisson(5, 20), seed=1).to_log("100ms")  # some intervals are empty
+    fold = WorkFold(len(log))
+    scan(log, fold)
+    alone = [log._view(np.array([row])).histogram() for row in range(len(log))]
+    counts, means, stds = (
+        np.array([getattr(h, name) for h in alone]) for name in ("count", "mean", "std")
+    )
+    assert not counts.all()
+    assert fold.work == pytest.approx(np.where(counts, counts * means, 0))
+    assert fold.squares == pytest.approx(np.where(counts, counts * (means**2 + stds**2), 0))
