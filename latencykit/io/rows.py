@@ -263,11 +263,12 @@ def _by_arrow(data: bytes, skip: int, layout: RowLayout) -> Table | None:
                 column_types=dict.fromkeys(layout.words, pa.dictionary(pa.int32(), pa.binary())),
             ),
         )  # fmt: skip
-    except pa.ArrowException:
+        last_line = data[data.rfind(b"\n", 0, -1) + 1 :].decode("utf-8", "replace")
+        last_row = next(csv.reader([last_line], delimiter=layout.sep), [])
+    except (pa.ArrowException, csv.Error):
         return None
-    last_line = data[data.rfind(b"\n", 0, -1) :]
-    if len(table) != _count(data, b"\n") - skip or last_line.count(b'"') % 2:
-        return None  # an open quote may have taken rows for text
+    if len(table) != _count(data, b"\n") - skip or "\n" in "".join(last_row):
+        return None  # an open quote takes the rest for text
     columns: dict[str, Any] = {**Table.of_arrow(table).columns}
     for name in layout.numbers:
         empty = table[name].null_count
