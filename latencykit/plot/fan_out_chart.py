@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.axes import Axes
 
-from latencykit._text import format_items
+from latencykit._text import format_items, plain
+from latencykit.errors import InvalidArgumentError
 from latencykit.plot.axes import fit_values
 from latencykit.plot.curves import Curve, curve_of, cut, draw_curve, end_words, nines_of
 from latencykit.plot.label_layout import LineLabels, head, outside_legend
-from latencykit.plot.series import Drawable, joined, only_series, series_title
+from latencykit.plot.series import Drawable, as_series, joined, series_title
 from latencykit.plot.style import FEW, INK, Look, current_axes, series_styles, tidy
 from latencykit.units import format_value
 
@@ -72,7 +73,16 @@ def fan_out(
     ['1 call', '10 calls']
     """
     ax = current_axes(ax)
-    label, values = only_series(data)
+    series = as_series(data)
+    label, values = next(iter(series.items()))
+    if len(series) > 1:  # their total, if there is one
+        totals = [part for part in series.values() if part.run.aggregate]
+        if len(totals) != 1:
+            some = ", ".join(plain(name, 24) for name in list(series)[:6])
+            raise InvalidArgumentError(
+                f"a fan-out shows one series, not {len(series)} ({some}); choose one of them"
+            )
+        label, values = f"total of {len(series) - 1} series", totals[0]
     from latencykit.analysis.fan_out import fan_out
 
     results = fan_out(values, list(n), independent=independent, shares=(99.0,))

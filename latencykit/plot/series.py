@@ -96,20 +96,6 @@ def as_series(data: Any) -> dict[str, Any]:
     return series
 
 
-def only_series(data: Any) -> tuple[str, Any]:
-    """Return label and data type of the one series that a chart can show: a total of several."""
-    series = as_series(data)
-    totals = [values for values in series.values() if values.run.aggregate]
-    if len(series) > 1 and len(totals) == 1:
-        return f"total of {len(series) - 1} series", totals[0]
-    if len(series) > 1:
-        names = ", ".join(plain(label, 24) for label in list(series)[:6])
-        raise InvalidArgumentError(
-            f"a fan-out shows one series, not {len(series)} ({names}); choose one of them"
-        )
-    return next(iter(series.items()))
-
-
 def as_histogram(data: object) -> Any:
     """Return what can be drawn as a curve: a histogram, a model, or a summary."""
     return data.histogram() if hasattr(data, "histogram") else data

@@ -221,10 +221,9 @@ def headline(comparison: Comparison, out_unit: str | None = None) -> str:
     runs = "one run per side"
     if comparison.basis == "runs":
         runs = f"{comparison.runs[0]} runs against {comparison.runs[1]}"
-    text = {
-        "same": "the same: every change lies within the margin, with confidence",
-        "inconclusive": "inconclusive",
-    }.get(comparison.verdict, comparison.verdict)
+    text: str = comparison.verdict
+    if text == "same":
+        text = "the same: every change lies within the margin, with confidence"
     if comparison.would_show and not parts:
         shown = comparison.would_show
         sizes = ", ".join(f"{format_change(size)} at {name}" for name, size in shown)
