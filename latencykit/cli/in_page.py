@@ -60,7 +60,7 @@ def answer(request: str, folder: str = "/files") -> str:
                 html = Path(_REPORT).read_text("utf-8")
                 start = html.index("id='model'>") + len("id='model'>")
                 model, _ = json.JSONDecoder().raw_decode(html, start)
-                shown = [str(one["name"]) for one in model["series"] if not one["shadow"]]
+                shown = [str(one["name"]) for one in model["series"] if not one["derived"]]
                 reply |= {"html": html, "series": shown}
         finally:
             os.chdir(before)

@@ -82,12 +82,12 @@ MOST_OUTPUT = 1 << 28
 MOST_FILES = 200
 
 
-def takes(command: Sequence[str], *places: str) -> bool:
+def has_placeholder(command: Sequence[str], *places: str) -> bool:
     """Return True if the command contains one of these places."""
     return any("{" + place + "}" in word for place in places for word in command)
 
 
-def fill(command: Sequence[str], values: Mapping[str, str]) -> list[str]:
+def substitute(command: Sequence[str], values: Mapping[str, str]) -> list[str]:
     """Return the command with its ``{places}`` filled; other braces remain as they are."""
     missing = {match[1] for word in command for match in _PLACE.finditer(word)} - set(values)
     if missing:
@@ -252,7 +252,10 @@ class Plan:
             raise InvalidArgumentError(
                 "the rate must be up to 100,000 per second, and the connections 1 to 10,000"
             )
-        if self.takes("rate", "rate_per_connection") and self.rate * self.stall > 0.9 * BACKLOG:
+        if (
+            self.has_placeholder("rate", "rate_per_connection")
+            and self.rate * self.stall > 0.9 * BACKLOG
+        ):
             raise InvalidArgumentError(
                 f"{self.rate:g}/s for {format_duration(self.stall * 1e9)} are more requests than "
                 f"the kernel keeps for a frozen server ({BACKLOG:,} connections); lower the rate, "
@@ -289,7 +292,11 @@ class Plan:
     def speaks_http(self) -> bool:
         """True if the server is known to speak HTTP: only then it is sent a request of our own."""
         if self.url is None:
-            return self.takes("url") or (self.server, self.pid, self.through) == (None, None, None)
+            return self.has_placeholder("url") or (self.server, self.pid, self.through) == (
+                None,
+                None,
+                None,
+            )
         return self.url.startswith("http://")
 
     def filled(self, url: str, folder: Path) -> list[str]:
@@ -302,11 +309,11 @@ class Plan:
         if url:
             host, port = loopback(url, PORTS)
             values |= {"url": url, "host": host, "port": str(port)}
-        return fill(self.command, values)
+        return substitute(self.command, values)
 
-    def takes(self, *places: str) -> bool:
+    def has_placeholder(self, *places: str) -> bool:
         """Return True if the command contains one of these places."""
-        return takes(self.command, *places)
+        return has_placeholder(self.command, *places)
 
     @property
     def stop_after(self) -> float:
@@ -689,8 +696,8 @@ def _checked_run(plan: Plan) -> Calibration:
 def _judged(
     plan: Plan, observed: Observed, argv: list[str], data: Data, kind: str = "own"
 ) -> Calibration:
-    scheduled = plan.takes("rate", "rate_per_connection")
-    duration = plan.duration if plan.takes("duration") else max(observed.elapsed, 0.001)
+    scheduled = plan.has_placeholder("rate", "rate_per_connection")
+    duration = plan.duration if plan.has_placeholder("duration") else max(observed.elapsed, 0.001)
     rate = plan.rate if scheduled else None
     count = observed.requests if rate is None else None
     base, sent, skipped = observed.base, None, _skipped(data)
@@ -711,7 +718,7 @@ def _judged(
     )  # fmt: skip
     paced = _paced(observed, data, scheduled=scheduled)
     model = model_of(*observed.waiting, rate=rate, stall=plan.stalled, paced=paced)
-    judgement, model = _unless_void(
+    judgement, model = _applicable(
         plan, observed, judgement, model, rate, duration, data.run.timeouts
     )
     longest = max((row.reported for row in judgement.rows), default=0.0)
@@ -753,15 +760,15 @@ def _calibration(
 ) -> Calibration:  # fmt: skip
     """Put a judgement together with what is known of tool, load, server and machine."""
     run, named = data.run, None if argv[0] in ("sh", "env") else Path(argv[0]).name
-    duration = plan.duration if plan.takes("duration") else None
-    rate = plan.rate if plan.takes("rate", "rate_per_connection") else None
+    duration = plan.duration if plan.has_placeholder("duration") else None
+    rate = plan.rate if plan.has_placeholder("rate", "rate_per_connection") else None
     return Calibration(
         judgement.verdict, model, stall, judgement.rows, judgement.reasons, tuple(argv),
         run.tool or named, run.version, data, truth, notes=run.notes,
         load={
             "duration": duration,
             "rate": rate,
-            "connections": plan.connections if plan.takes("connections") else None,
+            "connections": plan.connections if plan.has_placeholder("connections") else None,
             "due": round(rate * duration) if rate and duration else None,
             "sent": None if observed is None else observed.requests,
         },
@@ -784,7 +791,7 @@ def _skipped(data: Data) -> float:
     return max((note.value for note in data.run.notes if isinstance(note, Note)), default=0.0)
 
 
-def _unless_void(
+def _applicable(
     plan: Plan,
     observed: Observed,
     judgement: Judgement,
@@ -799,14 +806,21 @@ def _unless_void(
     rest = max(observed.elapsed - plan.stop_after, 0.1)
     later = ((observed.requests or 0) - (before or 0.0) * plan.stop_after) / rest
     begun = before is None or before >= (0.5 * rate if rate else 0.3 * later)
-    early = 0.8 * duration if plan.takes("duration") else min(observed.stall.end, plan.duration)
+    early = (
+        0.8 * duration
+        if plan.has_placeholder("duration")
+        else min(observed.stall.end, plan.duration)
+    )
     entirely_ours = before is not None and plan.partial is None
     unread = late is not None and late.octets
     over = judgement.verdict == "overcorrects"
     # The utilisation of the server, or of the connections where that is higher.
-    connections, load = plan.connections if plan.takes("connections") else 0, observed.busy or 0.0
+    connections, load = (
+        plan.connections if plan.has_placeholder("connections") else 0,
+        observed.busy or 0.0,
+    )
     connections = connections if late is None else late.connections
-    if plan.takes("rate", "rate_per_connection") and connections:
+    if plan.has_placeholder("rate", "rate_per_connection") and connections:
         load = max(load, plan.rate * (observed.base or 0.0) / 1e9 / connections)
     stall = 1e9 * observed.stall.seconds
     jitter = (observed.jitter or {}).get("99", 0)
@@ -819,7 +833,7 @@ def _unless_void(
     drain = observed.stall.seconds * max(_AFTER, used / (1 - used))
     turns = math.inf
     if model in ("paced", "unknown") and late is not None and late.connections:
-        most = plan.connections if plan.takes("connections") else math.inf
+        most = plan.connections if plan.has_placeholder("connections") else math.inf
         turns = (rate or before or math.inf) * plan.stalled / min(late.connections, most)
     if observed.answered:
         model = "unknown"

@@ -34,7 +34,7 @@ from latencykit.core.run import Run
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
 from latencykit.ctrlz.client import PORTS
-from latencykit.ctrlz.run import Tool, fill, read_output, takes, written_files
+from latencykit.ctrlz.run import Tool, has_placeholder, read_output, substitute, written_files
 from latencykit.errors import CorruptInputError, InvalidArgumentError, LatencyKitError
 from latencykit.io.source import Data, ReadOptions
 from latencykit.io.writing import write
@@ -569,12 +569,12 @@ class _Command(_Generator):
     ) -> None:
         self.words, self.outputs, self.url, self.connections = words, folder, url, connections
         self.reading = reading
-        if not takes(words, "rate", "rate_per_connection"):
+        if not has_placeholder(words, "rate", "rate_per_connection"):
             raise InvalidArgumentError(
                 "the command does not take {rate}, the load to send; write it for example as: "
                 "latencykit sweep --slo 99=20ms -- wrk2 -R {rate} -d {duration} --latency URL"
             )
-        if not takes(words, "duration", "requests"):
+        if not has_placeholder(words, "duration", "requests"):
             raise InvalidArgumentError(
                 "the command takes neither {duration} nor {requests}, so that no run can be longer "
                 "where a short one decides nothing"
@@ -600,10 +600,10 @@ class _Command(_Generator):
             port = str(parts.port or PORTS.get(parts.scheme, 0))
             values |= {"url": self.url, "host": parts.hostname or "", "port": port}
         for name in ("url", "host", "port", "connections", "rate_per_connection"):
-            if name not in values and takes(self.words, name):
+            if name not in values and has_placeholder(self.words, name):
                 option = "--connections" if "connection" in name else "--url"
                 raise InvalidArgumentError(f"{{{name}}} cannot be filled in: {option} is missing")
-        return fill(self.words, values)
+        return substitute(self.words, values)
 
     def run(self, run: SweepRun) -> Data:
         folder = self.outputs / run.name

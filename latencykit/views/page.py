@@ -352,7 +352,7 @@ def explorer_html(series: Sequence[PageSeries], percentiles: Sequence[float]) ->
             notes = f"<details>{summary}{notes}</details>"
         lines = "Thick: the p99 of each series; thin: its maximum. " if len(timed) > 1 else ""
         # Of the only one of several series that has times, the name is in the headings.
-        several = len([entry for entry in series if not entry.shadow]) > 1
+        several = len([entry for entry in series if not entry.derived]) > 1
         only = f": {esc(timed[0].short, 60)}" if several and len(timed) == 1 else ""
         timeline = (
             f"<div class='time'><h2>Over time{only}</h2>"
@@ -548,14 +548,14 @@ def diagnose_series(series: Sequence[PageSeries], how: dict[str, Any]) -> list[P
 
 def corrected_series(series: Sequence[PageSeries]) -> list[PageSeries]:
     """Return the corrected series of those that omit, of the whole run as `diagnose` has it."""
-    shadows: list[PageSeries] = []
+    derived: list[PageSeries] = []
     for own in series:
         diagnosis = own.diagnosis
         if diagnosis is None or diagnosis.verdict != "omits" or diagnosis.corrected is None:
             continue
         corrected = diagnosis.corrected
         # A colour that no other series has, and a marker beside several.
-        taken = {other.look[0] for other in (*series, *shadows)}
+        taken = {other.look[0] for other in (*series, *derived)}
         free = (name for name in ("c0", "c2", "c3", "c1", "c4", "c5") if name not in taken)
         look = (next(free, "c0"), "mark3" if len(series) > 1 else "")
         # The correction supplies the values from where they are twice the raw ones.
@@ -563,10 +563,10 @@ def corrected_series(series: Sequence[PageSeries]) -> list[PageSeries]:
         moved = corrected.percentile(percentiles) > 2 * own.counted.percentile(percentiles)
         start = float(percentiles[int(np.argmax(moved))]) if moved.any() else 100.0
         stalls = format_items(max(1, len(diagnosis.detected_stalls)), "stall")
-        supplied = Doubt(start, 100.0, stalls)
+        correction = Doubt(start, 100.0, stalls)
         name = f"{own.name}, corrected"
-        shadows.append(PageSeries(name, corrected, corrected, None, look, True, supplied))
-    return shadows
+        derived.append(PageSeries(name, corrected, corrected, None, look, True, correction))
+    return derived
 
 
 def checked_limits(slo: Any, series: Sequence[PageSeries]) -> list[SLOResult]:

@@ -64,8 +64,8 @@ class PageSeries:
     counted: Histogram | Summary | Distribution  # all of it, at full resolution
     slots: PageBins | None  # None where the source knows no time
     look: tuple[str, str]  # classes of its colour and of its marker
-    shadow: bool = False  # a corrected one: a curve and numbers, but no timeline of its own
-    supplied: Doubt | None = None  # percentiles that a correction supplies, and from what
+    derived: bool = False  # a corrected one: a curve and numbers, but no timeline of its own
+    correction: Doubt | None = None  # percentiles that a correction supplies, and from what
     diagnosis: Diagnosis | None = None  # None where the source cannot be diagnosed
     short: str = ""  # the name for tables and legends, distinct on a page
     label: str = ""  # and beside a curve
@@ -196,7 +196,7 @@ class PageSeries:
             "name": self.name,
             "cls": self.look[0],
             "mark": self.look[1],
-            "shadow": self.shadow,
+            "derived": self.derived,
             "points": [[p, number(v)] for p, v in self.reported_percentiles if 0 < p < 100],
             "reason": self.reason,
         }
@@ -208,7 +208,7 @@ class PageSeries:
             points = _points(curve.percentile[1:], curve.value[1:], curve.low[1:])
             return record | {"curve": points | {"count": None, "late": 0, "top": curve.top} | exact}
         evidence = evidence_of(self.data, counted)
-        doubts = evidence.doubts() if self.supplied is None else (self.supplied,)
+        doubts = evidence.doubts() if self.correction is None else (self.correction,)
         ranges = [[one.first, one.last] for one in doubts]
         curve_record = _curve(counted) | exact | {"limit": counted.sample_limit(), "doubts": ranges}
         if not counted.censored:  # a maximum that the tool reports is exact
@@ -326,7 +326,7 @@ def finest(series: Sequence[PageSeries]) -> float:
     for part in series:
         if isinstance(part.data, HistogramLog) and len(part.data):
             lengths.append(float(median(part.data.lengths)))
-        elif part.samples is not None and not part.shadow:
+        elif part.samples is not None and not part.derived:
             # A hundred requests or so, as `started` counts them.
             lengths.append(100 * float(np.ptp(part.samples.offsets)) / len(part.samples))
     return min((length for length in lengths if length > 0), default=0.0)

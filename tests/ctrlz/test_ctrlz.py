@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from latencykit.ctrlz.run import ctrlz, fill, parse_part, read_output, written_files
+from latencykit.ctrlz.run import ctrlz, parse_part, read_output, substitute, written_files
 from latencykit.ctrlz.targets import OwnTarget, probe
 from latencykit.ctrlz.verdict import CalibrationRow
 from latencykit.errors import InvalidArgumentError, LatencyKitError
@@ -245,13 +245,13 @@ def test_parts_are_processes() -> None:
 
 
 def test_braces_of_the_command_itself_stay() -> None:
-    assert fill(["-d", '{"k": {}}', "{rate}/s"], {"rate": "5"}) == ["-d", '{"k": {}}', "5/s"]
+    assert substitute(["-d", '{"k": {}}', "{rate}/s"], {"rate": "5"}) == ["-d", '{"k": {}}', "5/s"]
     with pytest.raises(InvalidArgumentError, match="--url"):
-        fill(["{url}"], {})
+        substitute(["{url}"], {})
 
 
 def test_out_may_have_a_suffix() -> None:
-    assert fill(["{out.json}", "{out}_x", "{url.json}"], {"out": "/t/o", "url": "u"}) == [
+    assert substitute(["{out.json}", "{out}_x", "{url.json}"], {"out": "/t/o", "url": "u"}) == [
         "/t/o.json", "/t/o_x", "{url.json}",
     ]  # fmt: skip
 

@@ -86,7 +86,7 @@ def test_every_data_type_has_a_page(raw):
     held = {
         one["name"]: {name for name in ("packed", "curve", "points", "reason") if one.get(name)}
         for one in model["series"]
-        if not one["shadow"]
+        if not one["derived"]
     }
     assert held == {
         "samples": {"packed", "curve"}, "no times": {"curve"}, "log": {"packed", "curve"},
@@ -109,7 +109,7 @@ def test_what_omits_is_red_its_stall_is_shaded_and_the_corrected_curve_stands_be
     model = model_of(text)
     measured, corrected = model["series"]
     assert (measured["cls"], corrected["cls"]) == ("raw", "c0")
-    assert corrected["shadow"]
+    assert corrected["derived"]
     found = lk.diagnose(raw.to_unit("ns")).corrected  # one estimate, not a second one over time
     assert corrected["curve"]["count"] == found.count
     assert "packed" not in corrected

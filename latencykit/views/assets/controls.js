@@ -139,7 +139,7 @@ const OPTIONS = { format: "--format-in", series: "--series", tag: "--tag", measu
 
 // Where the series that are shown come from: each file, and what chooses the series in it.
 function origins(page) {
-  return page.series.filter((one) => !one.hidden && !one.shadow).map(({ origin, data }) => {
+  return page.series.filter((one) => !one.hidden && !one.derived).map(({ origin, data }) => {
     const { path, lenient, from, to, part, ...chosen } = origin, [start, end] = (data && spanOf(page, data)) || [];
     return { path, lenient, part, chosen, from: start ?? from, to: end ?? to };
   });

@@ -12,7 +12,7 @@ export function spreadOf(page, one) {
   if (!data) return null;
   const [first, last] = slotsWithin(data, span), spread = distribution(data, first, last);
   // Values of a correction follow from others, so that nothing bears them.
-  spread.doubts = one.shadow ? [[0, 100]] : doubtsIn(data, [[first, last]], spread);
+  spread.doubts = one.derived ? [[0, 100]] : doubtsIn(data, [[first, last]], spread);
   return spread;
 }
 
@@ -22,7 +22,7 @@ export function dataWithin(page, one, span) {
   const ends = (edges) => span.every((edge) => edges.includes(edge));
   if (ends(page.allEdges)) return one.coarse;
   const finer = page.details.find((detail) => ends(detail.edges));
-  return finer?.series[page.series.indexOf(one)] || (one.shadow || !finer ? null : { ...one.coarse, start: [], end: [] });
+  return finer?.series[page.series.indexOf(one)] || (one.derived || !finer ? null : { ...one.coarse, start: [], end: [] });
 }
 
 // The slots that begin within start ≤ t < end; of a grid that is coarser than the selection, the one that it begins in, too.

@@ -8,7 +8,7 @@ import { lastInView, longestOf, slotAt, stepPath } from "./timeline.js";
 const ROWS = 56;
 
 export function drawHeat(page) {
-  const host = page.hosts.heat, timed = page.series.filter((one) => one.data && !one.shadow);
+  const host = page.hosts.heat, timed = page.series.filter((one) => one.data && !one.derived);
   const one = timed.find((series) => series.name === page.heat) || timed[0], data = one && one.data;
   if (!data || !data.low.length) return "No request was answered, so there is nothing to draw over time.";
   const { root, box } = frame(host, heightOf(host), page.model.words.heat, longestOf(timed));

@@ -340,7 +340,7 @@ function showChosen(page) {
   place.hidden = !page.values;
   if (!page.values) return;
   const [low, high] = page.values.map((value) => valueText(value, page.model.unit));
-  const words = page.series.filter((one) => one.data && !one.hidden && !one.shadow).map((one) => {
+  const words = page.series.filter((one) => one.data && !one.hidden && !one.derived).map((one) => {
     const data = page.span ? dataWithin(page, one, page.span) : one.coarse;
     if (!data) return `${one.short}: unknown`;
     const [first, last] = page.span ? slotsWithin(data, page.span) : [0, data.start.length];

@@ -53,7 +53,7 @@ export function wireRest(page) {
 }
 
 function compared(page) {
-  const series = page.series.filter((one) => one.coarse && !one.shadow && !one.hidden);
+  const series = page.series.filter((one) => one.coarse && !one.derived && !one.hidden);
   const notes = ["In brackets: uncertain. Small, below a difference: its 95 % interval, from 12 time bins on."];
   if (!page.span.every((edge) => page.allEdges.includes(edge))) notes.push("The rest is without the time bins that a selection cuts.");
   if (series.length > MOST_SERIES) notes.push(`The first ${MOST_SERIES} of ${series.length} series that are shown.`);

@@ -78,7 +78,7 @@ function laneOf(plot, k, of) {
 }
 
 export function drawTimeline(page) {
-  const host = page.hosts.timeline, timed = page.series.filter((one) => one.data && !one.shadow);
+  const host = page.hosts.timeline, timed = page.series.filter((one) => one.data && !one.derived);
   const shown = timed.filter((one) => !one.hidden), single = timed.length === 1;
   const values = timed.flatMap((one) => [50, 99, 100].flatMap((p) => [...new Set([one.coarse, one.data])].flatMap((data) => overTime(data)[p].flatMap((row) => (row ? [row.value] : [])))));
   if (!values.length) return "No request was answered, so there is nothing to draw over time.";
@@ -289,7 +289,7 @@ export function slotAt(data, time) {
 function tipTime(page, event, time) {
   const rows = [];
   for (const one of page.series) {
-    const s = one.data && !one.shadow && !one.hidden ? slotAt(one.data, time) : -1;
+    const s = one.data && !one.derived && !one.hidden ? slotAt(one.data, time) : -1;
     if (s < 0 || !one.data.count[s]) continue;
     const found = overTime(one.data), write = (p) => (found[p][s] ? rowText(found[p][s], page.model.unit) : "too few");
     rows.push({ cls: one.cls, mark: one.mark, text: `${one.short}: ${grouped(one.data.count[s])} requests` });
