@@ -47,53 +47,27 @@ class Stop:
 
 @record()
 class Tried:
-    """A run that was measured.
-
-    Attributes
-    ----------
-    rate, duration : float
-    purpose : str
-    verdict : {"met", "missed", "unknown", "void"}
-        Void for the warm-up, and for runs in which the client was stalled.
-    within : bool
-        True if the estimates are within the limits, whether surely or not.
-    longer : float
-        How many times longer a run would have to be for a verdict, where it is unknown.
-    failed : bool
-        The load generator failed, or was stalled twice: nothing is known at that load.
-    """
+    """A run that was measured."""
 
     rate: float
     duration: float
     purpose: Purpose
-    verdict: Outcome | Literal["void"]
-    within: bool = True
-    longer: float = 2.0
-    failed: bool = False
+    verdict: Outcome | Literal["void"]  # void: the warm-up, or the client was stalled
+    within: bool = True  # the estimates are within the limits, surely or not
+    longer: float = 2.0  # times as long a run would have a verdict, where it is unknown
+    failed: bool = False  # by the load generator, or stalled twice: nothing is known at that load
 
 
 @record()
 class Search:
-    """The parameters of a search.
+    """The parameters of a search."""
 
-    Attributes
-    ----------
-    start, stop : float
-        Lowest and highest load, requests per second.
-    duration, longest : float
-        Seconds of a usual run, and of the longest.
-    precision : float
-        The bracket is narrow enough when its ends differ by this share.
-    runs : int
-        The most runs, the warm-up included.
-    """
-
-    start: float
-    stop: float
-    duration: float
-    longest: float
-    precision: float = 0.1
-    runs: int = 12
+    start: float  # lowest load, requests per second
+    stop: float  # highest
+    duration: float  # seconds of a usual run
+    longest: float  # and of the longest
+    precision: float = 0.1  # the ends of a narrow bracket differ by this share
+    runs: int = 12  # at most, the warm-up included
 
     def __post_init__(self) -> None:
         if not 0 < self.start <= self.stop < math.inf:

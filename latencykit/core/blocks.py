@@ -34,25 +34,13 @@ _TOO_MUCH = "the counts add up to 2^63 or more; take a slice of the log"
 
 @record(eq=False)
 class Block:
-    """Some intervals of a log, decoded.
+    """Some intervals of a log, decoded."""
 
-    Attributes
-    ----------
-    rows : ndarray of int64, shape (r,)
-        Which interval each row is.
-    indptr : ndarray of int64, shape (r + 1,)
-        Row i holds ``index[indptr[i]:indptr[i + 1]]``.
-    index, counts : ndarray of int64, shape (nonzero,)
-        Ascending bucket indices within a row, and their counts.
-    buckets : Buckets
-        The layout that all its rows share.
-    """
-
-    rows: Ints
-    indptr: Ints
-    index: Ints
-    counts: Ints
-    buckets: Buckets
+    rows: Ints  # (r,): which interval each row is
+    indptr: Ints  # (r + 1,): row i holds index[indptr[i]:indptr[i + 1]]
+    index: Ints  # (nonzero,): bucket indices, ascending within a row
+    counts: Ints  # (nonzero,)
+    buckets: Buckets  # the layout that all rows share
 
     @property
     def entry_rows(self) -> Ints:
@@ -169,12 +157,6 @@ class TagPart:
 
     The rows of one of thousands of tags lie far apart, so that reading each tag by itself would
     open every payload by itself.
-
-    Parameters
-    ----------
-    part : Part
-    tag_code : ndarray of int64
-        The tag of each row of the part.
     """
 
     in_memory = True

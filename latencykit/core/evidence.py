@@ -176,27 +176,13 @@ class Evidence(Value):
 
 @record(eq=False)
 class TimedSupport(Evidence):
-    """A measurement as time bins × groups of buckets, fine in the tail, of bounded size.
+    """A measurement as time bins × groups of buckets, fine in the tail, of bounded size."""
 
-    Attributes
-    ----------
-    whole : Histogram
-        All of it.
-    table : ndarray of float64, shape (slots, groups)
-        Counts, in order of time.
-    value : ndarray of float64, shape (groups,)
-        Middle of each group.
-    start, length : ndarray of float64, shape (slots,)
-        Seconds.
-    failed : ndarray of float64, shape (slots,), or None
-        Requests that failed in each slot, where that is known.
-    """
-
-    table: Floats
-    value: Floats
-    start: Floats
-    length: Floats
-    failed: Floats | None = None
+    table: Floats  # (slots, groups): counts, in order of time
+    value: Floats  # (groups,): middle of each
+    start: Floats  # (slots,): seconds
+    length: Floats  # (slots,): seconds
+    failed: Floats | None = None  # (slots,), where that is known
 
     def events(self, percentiles: Sequence[float]) -> Floats:
         """Return as how many independent requests those above each percentile count.

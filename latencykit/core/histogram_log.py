@@ -79,33 +79,18 @@ _LEAST_ROWS = 64  # a pass over no more intervals than these, of more, is not ke
 
 @record(eq=False)
 class IntervalSeries(Value):
-    """What each interval of a log says: arrays of one length.
+    """What each interval of a log says: arrays of one length."""
 
-    Attributes
-    ----------
-    start, length : ndarray of float64, shape (intervals,)
-        Seconds from the log's start, and seconds.
-    count : ndarray of int64, shape (intervals,)
-    min, max : ndarray of float64, shape (intervals,)
-        NaN where nothing was counted.
-    percentiles : tuple of float
-    values : ndarray of float64, shape (intervals, percentiles)
-    unit : str
-    lows : ndarray of float64, shape (intervals, 1 + percentiles)
-        Lower edges of the buckets whose upper edges are `max` and `values`.
-    beyond : ndarray of bool, shape (intervals, 1 + percentiles)
-        True where `max` and `values` are only lower bounds: above the last bucket.
-    """
-
-    start: Floats
-    length: Floats
+    start: Floats  # seconds from the log's start
+    length: Floats  # seconds
     count: Ints
-    min: Floats
+    min: Floats  # NaN where nothing was counted, as the other values
     max: Floats
     percentiles: tuple[float, ...]
-    values: Floats
+    values: Floats  # (intervals, percentiles)
     unit: str
-    lows: Floats
+    lows: Floats  # (intervals, 1 + percentiles): lower edges of the buckets of `max` and `values`
+    # of its shape: where these are only lower bounds, above the last bucket
     beyond: NDArray[np.bool_]
 
 

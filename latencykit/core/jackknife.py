@@ -53,21 +53,11 @@ _USUAL = (75.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999)
 
 @record(eq=False)
 class Jackknife:
-    """Requests in time bins × groups of ascending latencies, as twelve blocks.
+    """Requests in time bins × groups of ascending latencies, as twelve blocks."""
 
-    Attributes
-    ----------
-    table : ndarray of float64, shape (bins, groups)
-        Counts in order of time.
-    value : ndarray of float64, shape (groups,)
-        Middle of each group.
-    seconds : float
-        Length of the run; NaN where it is unknown.
-    """
-
-    table: Floats
-    value: Floats
-    seconds: float
+    table: Floats  # (bins, groups): counts in order of time
+    value: Floats  # (groups,): middle of each
+    seconds: float  # length of the run; NaN where it is unknown
 
     @cached_property
     def _occupied(self) -> Floats:
@@ -347,18 +337,11 @@ DRIFT = DriftRules()
 
 @record()
 class Drift:
-    """A percentile that differs between the halves of a run.
-
-    Attributes
-    ----------
-    percentile : float
-    first, second : float
-        Its value in each half, within about 2 %.
-    """
+    """A percentile that differs between the halves of a run."""
 
     percentile: float
-    first: float
-    second: float
+    first: float  # its value in the first half, within about 2 %
+    second: float  # and in the second
 
     def text(self, unit: str) -> str:
         """Return one sentence."""

@@ -38,23 +38,12 @@ _WHAT = {"TM": "mean", "WM": "winsorized mean"}
 
 @record()
 class Trim:
-    """The values that a trimmed mean keeps.
+    """The values that a trimmed mean keeps."""
 
-    Attributes
-    ----------
-    kind : {"TM", "WM"}
-        Trimmed mean, winsorized mean.
-    low, high : Fraction or float
-        Bounds: shares of the ranks (0..1) as exact fractions, or values as floats, of which `low`
-        is exclusive and `high` inclusive.
-    text : str
-        The specification as it was written.
-    """
-
-    kind: str
-    low: Fraction | float
-    high: Fraction | float
-    text: str
+    kind: str  # TM: trimmed mean, WM: winsorized mean
+    low: Fraction | float  # exclusive: a share of the ranks as a fraction, or a value
+    high: Fraction | float  # inclusive
+    text: str  # as it was written
 
     @property
     def by_rank(self) -> bool:

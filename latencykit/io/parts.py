@@ -33,19 +33,10 @@ _BINS = 1000  # of a log that is larger
 
 @record()
 class PartResult:
-    """The result of one file, or of many.
+    """The result of one file, or of many."""
 
-    Attributes
-    ----------
-    series : tuple of (str, object)
-        Name of a series, and its data or the result of a question about it.
-    reports : tuple of str
-        What ``lenient`` skipped, and other notes.
-    error : LatencyKitError or None
-    """
-
-    series: tuple[tuple[str, Any], ...] = ()
-    reports: tuple[str, ...] = ()
+    series: tuple[tuple[str, Any], ...] = ()  # names, and the data or answers
+    reports: tuple[str, ...] = ()  # what `lenient` skipped, and other notes
     error: LatencyKitError | None = None
 
 

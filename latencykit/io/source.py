@@ -290,20 +290,11 @@ class Confidence(IntEnum):
 
 @record()
 class Head:
-    """The beginning of an input, decompressed: all that sniffing sees.
+    """The beginning of an input, decompressed: all that sniffing sees."""
 
-    Attributes
-    ----------
-    name : str
-        File name without its folder, and without a compression suffix.
-    data : bytes
-        Up to 64 KiB.
-    path : Path or None
-        Where it lies on disk, for formats that are a directory or tell themselves by their end.
-    """
-
-    name: str
-    data: bytes
+    name: str  # of the file, without folder and compression suffix
+    data: bytes  # up to 64 KiB
+    # on disk, for formats that are a directory or tell themselves by their end
     path: Path | None = None
 
     @property
@@ -665,13 +656,7 @@ LITERAL = (
 
 
 class SeveralDocuments(Exception):  # noqa: N818 - no error: each is read on its own
-    """Documents one after the other where a reader takes one.
-
-    Attributes
-    ----------
-    parts : list of (str, int)
-        Text of each, and the number of lines before it.
-    """
+    """Documents one after the other where a reader takes one: texts, and the lines before each."""
 
     def __init__(self, parts: list[tuple[str, int]]) -> None:
         super().__init__(f"{len(parts)} documents")

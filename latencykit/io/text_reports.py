@@ -103,19 +103,10 @@ def line_numbers(text: str) -> Callable[[int], int]:
 
 @record()
 class Section:
-    """The report of one run within a file.
+    """The report of one run within a file."""
 
-    Attributes
-    ----------
-    text : str
-        From its first line to the next run.
-    first_line : int
-        Number of its first line in the file.
-    source : Source
-    """
-
-    text: str
-    first_line: int
+    text: str  # from its first line to the next run
+    first_line: int  # its number in the file
     source: Source
 
     def line_at(self, position: int) -> int:

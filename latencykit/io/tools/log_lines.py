@@ -39,30 +39,15 @@ _SERVED = OutcomeRule("status", "served", empty=0)
 
 @record()
 class Log:
-    """A log whose lines are requests.
+    """A log whose lines are requests."""
 
-    Attributes
-    ----------
-    pattern : str
-        Of a line, with a group per column.
-    failed, late, canceled : str
-        What of a group ``outcome`` is an error, a timeout, or was given up; a group ``status`` has
-        HTTP's statuses.
-    entry : str
-        What a line begins with that is a request, and corrupt if it does not match.
-    tool : str or None
-        The program that writes it, which measures its own requests.
-    unit_from : str
-        ``format`` where the program's rules say the unit that the pattern names.
-    notes : tuple of str
-    """
-
-    pattern: str
-    failed: str = r"^5\d\d|^0\b|^-"
-    late: str = r"^(?:504|408)"
-    canceled: str = r"^499"
-    entry: str = ""
-    tool: str | None = None
+    pattern: str  # of a line, with a group per column
+    failed: str = r"^5\d\d|^0\b|^-"  # what of a group `outcome` is an error; `status` has HTTP's
+    late: str = r"^(?:504|408)"  # what is a timeout
+    canceled: str = r"^499"  # what was given up
+    entry: str = ""  # what a line begins with that is a request, and corrupt if it does not match
+    tool: str | None = None  # the program that writes it, which measures its own requests
+    # `format` where the program's rules say the unit that the pattern names
     unit_from: UnitFrom = "file"
     notes: tuple[str, ...] = ()
 
