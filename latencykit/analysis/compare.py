@@ -1124,6 +1124,16 @@ class RunsRule:
 RUNS = RunsRule()
 
 
+def least_p(base_runs: int, new_runs: int) -> float:
+    """Return the smallest two-sided p-value that an exact test of that many runs can give."""
+    return min(1.0, 2.0 / math.comb(base_runs + new_runs, base_runs))
+
+
+def runs_needed(alpha: float = 0.05) -> int:
+    """Return the number of runs per side from which a rank test at level `alpha` can reject."""
+    return next(n for n in itertools.count(2) if least_p(n, n) <= alpha)
+
+
 def compare_runs(
     base: ArrayLike,
     new: ArrayLike,

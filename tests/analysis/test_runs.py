@@ -15,7 +15,9 @@ from latencykit.analysis.compare import (
     compare_runs,
     differences,
     holm,
+    least_p,
     parse_condition,
+    runs_needed,
     verdict,
 )
 from latencykit.core.trimmed import statistic_name
@@ -102,6 +104,7 @@ def test_two_runs_per_side_suffice_to_ask_and_one_does_not() -> None:
     assert found.verdict == "inconclusive"
     assert "at least 2 per side" in found.reasons[0]
     assert found.changes[0].change == pytest.approx(1.0, abs=0.1)  # the effect is still shown
+    assert (least_p(3, 3), runs_needed(0.05), runs_needed(0.1)) == (0.1, 4, 3)
 
 
 def test_same_is_only_ever_equivalence() -> None:
