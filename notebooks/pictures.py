@@ -894,7 +894,7 @@ def lonely_slow_request():
 def chart_crimes():
     """Three crimes (left) beside better charts of the same data."""
     log = lk.read(DATA / "ctrlz-scheduled.hlog")
-    series, h = interval_series(log, (50,), moments=True), log.histogram()
+    series, h = interval_series(log, (50,)), log.histogram()
     _, axes = plt.subplots(3, 2, figsize=(8.4, 7.4), layout="constrained")
     smooth = np.convolve(np.nan_to_num(series.values[:, 0]) / 1e6, np.ones(7) / 7, "same")
     axes[0, 0].plot(series.start, smooth, color=AMBER)

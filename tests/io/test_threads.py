@@ -72,7 +72,7 @@ def answers(path):
     yield log.histogram()
     yield [vars(row) for row in log.evidence().rows([50, 99, 99.9], 0.95)[0]]
     yield [vars(interval_series(one, (50, 99))) for one in (log, fresh(), fresh().to_unit("ms"))]
-    yield vars(interval_series(fresh(), (50,), moments=True))
+    yield vars(interval_series(fresh(), (50,)))
     yield fresh().resample("7s").histogram(), list(fresh().resample("7s"))
     yield fresh().between(20, 90).histogram(), list(fresh().between(20, 60))
     yield [one.histogram() for one in fresh().by_tag().values()]

@@ -97,6 +97,7 @@ def test_modules_beside_a_log_are_not_run(hostile: Path, words: list[str]) -> No
         assert done.returncode in (0, 1), done.stderr
 
 
+@pytest.mark.needs_tool
 @needs_package("jupyter_server", "lab")
 def test_the_viewer_runs_nothing_beside_a_log(hostile: Path) -> None:
     from latencykit.jupyter import server
@@ -121,6 +122,7 @@ class Denies(Authorizer):
 """
 
 
+@pytest.mark.needs_tool
 @needs_package("jupyter_server", "lab")
 def test_the_viewer_asks_for_the_same_permission_as_the_contents(tmp_path: Path) -> None:
     root, home = tmp_path / "root", tmp_path / "home"
@@ -149,6 +151,7 @@ def test_the_viewer_asks_for_the_same_permission_as_the_contents(tmp_path: Path)
             assert status(address, f"latencykit/report?path={name}&") == 404, name
 
 
+@pytest.mark.needs_tool
 @needs_package("jupyter_server", "lab")
 def test_few_reports_are_rendered_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from latencykit.jupyter import server
