@@ -1,4 +1,4 @@
-"""One fact, one answer: what every command, the page and the notebook say of thirty files."""
+"""One fact, one answer: what every command, the page and the notebook say of forty files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     Run = Callable[..., tuple[int, str, str]]
 
-FILES = 30
+FILES = 40
 BESIDE = (  # buckets that are open above, a failed request among the values, sends that end in a stall
     "prometheus/curl", "vegeta-hist/ctrlz", "percentile-lines/lines", "redis-benchmark/clipped",
     "serving-benchmark/two", "csv/intended-starts",
@@ -205,9 +205,9 @@ def test_no_surface_lists_stalls_that_chance_leaves(seed: int) -> None:
         listed_alike(diagnosis_record("", found), data)
 
 
-@pytest.mark.slow  # nine commands on thirty files
+@pytest.mark.slow  # nine commands on forty files
 @pytest.mark.filterwarnings("ignore:constrained_layout not applied")  # charts of many series
-def test_thirty_files_have_one_answer_each(run: Run, tmp_path: Path) -> None:
+def test_forty_files_have_one_answer_each(run: Run, tmp_path: Path) -> None:
     files, answered = 0, dict[str, int]()
     for case in chosen():
         if files >= FILES + len(BESIDE) or not (read := series_of(case)):
