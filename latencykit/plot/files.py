@@ -121,6 +121,8 @@ def save(
         mpl.rcParams.update({**defaults, **_SETTINGS, "font.family": family})
         # A box replaces a letter that no font has.
         warnings.filterwarnings("ignore", message=r"Glyph .* missing from")
+        # What does not fit into a small picture is seen there.
+        warnings.filterwarnings("ignore", message="constrained_layout not applied")
         figure = figure_of(chart, data, size=size, dpi=dpi, **options)
         from latencykit.plot.label_layout import alt_text  # after the chart: see above
 
