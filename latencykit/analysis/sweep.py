@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from latencykit._records import record
 from latencykit.analysis.capacity import LoadCurve, bracket
 from latencykit.analysis.slo import Outcome
-from latencykit.core.evidence import TimedSupport
 from latencykit.core.quantiles import is_resolved
 from latencykit.errors import InvalidArgumentError
 
@@ -224,9 +223,9 @@ def times_longer(curve: LoadCurve, name: str) -> float:
             needed = ((half - check.value) / room) ** 2 if room else math.inf
         else:
             needed = 4.0
-            evidence = row.evidence
-            timed = isinstance(evidence, TimedSupport) and evidence.jackknife.known
-            if isinstance(evidence, TimedSupport) and timed and limit.percentile is not None:
+            evidence: Any = row.evidence
+            jackknife = None if evidence is None else evidence.jackknife
+            if jackknife is not None and jackknife.known and limit.percentile is not None:
                 (events,) = evidence.events([limit.percentile])
                 needed = _ENOUGH_EVENTS / max(float(events), 0.1)
         longest = max(longest, 1.2 * needed)

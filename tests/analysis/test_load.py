@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 import latencykit as lk
 from latencykit.analysis.capacity import bracket, crossing
+from latencykit.analysis.sweep import times_longer
 
 RATES = np.arange(100.0, 1000, 100)
 P99 = math.log(100) / (1000 - RATES)  # M/M/1 that serves 1000/s, seconds
@@ -58,16 +61,33 @@ def test_what_runs_leave_of_the_capacity(
     assert bracket(loads, [words[sign] for sign in outcomes]) == (low, high, remark)
 
 
+def queue(rng: np.random.Generator, rate: float, size: int) -> lk.Samples:
+    """Requests of one server of a mean of 1 ms, at random moments."""
+    sent, work = np.cumsum(rng.exponential([[1 / rate], [1e-3]], (2, size)), axis=1)
+    replied = work + np.maximum.accumulate(sent - np.append(0.0, work[:-1]))
+    return lk.Samples(start=sent * 1e9, duration=(replied - sent) * 1e9)
+
+
+def test_the_events_of_a_run_say_how_much_longer_it_has_to_be() -> None:
+    rng = np.random.default_rng(5)
+    runs = {f"{rate}": queue(rng, rate, 2000) for rate in (300, 500, 600)}
+    curve = lk.load_curve(runs, "99.5=60ms")
+    (row,) = (row for row in curve.rows if row.name == "600")
+    assert curve.decided("600")[0] == "unknown"
+    evidence: Any = row.evidence
+    (events,) = evidence.events([99.5])
+    decided = [[replace(one, outcome=one.bounded) for one in checks] for checks in curve.checks]
+    curve = replace(curve, checks=tuple(map(tuple, decided)))
+    assert times_longer(curve, "600") == pytest.approx(1.2 * 20 / max(events, 0.1))
+
+
 @pytest.mark.parametrize("form", ["samples", "histogram"])
 def test_short_runs_of_a_queue_leave_its_capacity_within_the_bracket(form: str) -> None:
     rng, held, decided = np.random.default_rng(5), 0, 0
     for _ in range(20):
         runs: dict[str, lk.Data] = {}
         for rate in (300, 500, 600, 700, 780, 820, 900):
-            sent, work = np.cumsum(rng.exponential([[1 / rate], [1e-3]], (2, 3000)), axis=1)
-            before = np.append(0.0, work[:-1])
-            replied = work + np.maximum.accumulate(sent - before)
-            run = lk.Samples(start=sent * 1e9, duration=(replied - sent) * 1e9)
+            run = queue(rng, rate, 3000)
             runs[f"{rate}"] = run if form == "samples" else run.histogram()
         capacity = lk.load_curve(runs, "99=20ms").capacity
         assert capacity is not None
