@@ -208,13 +208,13 @@ def test_rows_that_are_counted_are_not_kept(read_text, monkeypatch):
     monkeypatch.setattr(gather, "KEPT", 100)
     text = "latency_ms,tag\n" + "".join(f"{k},{k % 2}\n" for k in range(3000))
     alive = []
-    merge = gather.merge_histograms
+    count = gather.counted
 
-    def merged(parts):
+    def counted(samples):
         alive.append(sum(isinstance(thing, Samples) for thing in gc.get_objects()))
-        return merge(parts)
+        return count(samples)
 
-    monkeypatch.setattr(gather, "merge_histograms", merged)
+    monkeypatch.setattr(gather, "counted", counted)
     gc.collect()
     gc.disable()
     try:

@@ -40,6 +40,7 @@ _GUARD = re.compile(r"(^|;)'(?=[=+\-@＝＋－＠])")  # as `guarded` writes cel
 _MOST_EDGES = 1_000_000
 _FACTS = ("failed", "timeouts", "dropped", "unfinished")
 _FURTHER = "\0further"  # a name that no role has
+_AT_ONCE = 16  # histograms that are added up
 
 
 class _Words(dict[str, int]):
@@ -344,7 +345,7 @@ def _failed(
 
 def _counted(parts: Iterator[Columns], rows: _Rows, notes: list[str]) -> dict[str, Data]:
     """Histograms by series and tag, folded chunk by chunk; memory does not grow with the table."""
-    totals: dict[tuple[int, int], Histogram] = {}
+    found: dict[tuple[int, int], list[Histogram]] = {}
     begin = first = np.iinfo(np.int64).max
     last = 0
     unit, measure = rows.plan.unit, rows.options.measure
@@ -364,7 +365,10 @@ def _counted(parts: Iterator[Columns], rows: _Rows, notes: list[str]) -> dict[st
                 samples = Samples(**group, unit=base_unit(unit), run=Run(unit=unit))
                 counts = counted(samples if measure is None else samples.measured(measure))
                 counts = replace(counts, run=counts.run.replace(duration=None))
-            totals[place] = merge_histograms([totals[place], counts]) if place in totals else counts
+            waiting = found.setdefault(place, [])
+            waiting.append(counts)
+            if len(waiting) == _AT_ONCE:
+                waiting[:] = [merge_histograms(waiting)]
     known: dict[str, Any] = {
         "start": begin / 1e9 if 10**17 <= begin < last else None,
         "duration": (last - first) / 1e9 if last > first else None,
@@ -378,7 +382,8 @@ def _counted(parts: Iterator[Columns], rows: _Rows, notes: list[str]) -> dict[st
     known["notes"] = (*rows.plan.notes, *notes, *rows.notes(), folded)
     series: dict[str, Data] = {}
     named = _labels(rows)
-    for place, total in totals.items():
+    for place, waiting in found.items():
+        total = merge_histograms(waiting)
         tag, label = named(place)
         facts = {name: getattr(total.run, name) + getattr(run, name) for name in _FACTS}
         series[label] = total.with_run(tags=(tag,) if tag else (), **facts, **known)
