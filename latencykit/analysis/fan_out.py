@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import field, fields, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
@@ -105,11 +104,8 @@ class Within:
         running, lengths = running_sums(counts), np.diff(indptr)
         number = np.repeat(np.diff(running[indptr]), as_positions(lengths))
         self._above = (np.repeat(running[indptr[1:]], as_positions(lengths)) - running[1:]) / number
+        self._log = _log_below(self._above)
         self._first, self._index, self._weight = indptr[:-1][lengths > 0], index, number / total
-
-    @cached_property
-    def _log(self) -> Floats:
-        return _log_below(self._above)
 
     def mixed(self, n: int, size: int, k: int | None = None) -> Floats:
         """Return the distribution of the slowest of `n` calls in one interval, mixed."""

@@ -8,7 +8,7 @@ too, finer than the layout.
 from __future__ import annotations
 
 import mmap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -29,14 +29,42 @@ _UP = 1 + 2.0**-51  # keeps 0.003 s, which no float holds exactly, from ending u
 
 def count_values(values: object, digits: int, unit: str) -> tuple[HdrBuckets, Ints, Ints]:
     """Return layout, indices and counts of raw values; see `Histogram.of`."""
+    pieces: Any = values
+    if hasattr(pieces, "iterchunks"):  # Arrow's chunked arrays would be copied into one
+        pieces = pieces.iterchunks()
+    elif isinstance(pieces, (list, tuple)):
+        pieces = pieces if len(pieces) and np.ndim(pieces[0]) else (pieces,)
+    elif np.isscalar(pieces) or hasattr(pieces, "__array__"):
+        pieces = (pieces,)
+    require(pieces, Iterable, "latencies: an array, a Series, or an iterable of arrays")
     counter: _Counter | None = None
-    for chunk in _chunks(values):
-        if counter is None and chunk.size:
-            counter = _Counter(digits, unit, real=chunk.dtype.kind == "f")
-        if counter is not None:
-            counter.add(chunk)
-    if counter is None:
-        counter = _Counter(digits, unit, real=False)
+    for chunk in pieces:
+        if hasattr(chunk, "num_columns"):  # an Arrow record batch, as Parquet files are read in
+            if chunk.num_columns != 1:
+                raise InvalidArgumentError(
+                    f"a batch of {chunk.num_columns} columns; name the one of latencies, as in "
+                    "columns=['latency']"
+                )
+            chunk = chunk.column(0)
+        masked = isinstance(chunk, np.ma.MaskedArray)
+        array = chunk.compressed() if masked else np.asarray(chunk)
+        if array.ndim != 1:  # the order of the values does not matter
+            array = array.ravel(order="K")
+        if not array.size:
+            continue
+        counter = counter or _Counter(digits, unit, real=array.dtype.kind == "f")
+        mapped: object = chunk if isinstance(chunk, np.memmap) and chunk.mode == "r" else None
+        while mapped is not None and not isinstance(mapped, mmap.mmap):
+            mapped = getattr(mapped, "base", None)
+        if mapped is None or not hasattr(mmap, "MADV_DONTNEED"):
+            counter.add(array)
+            continue
+        # A mapped file is counted in pieces whose pages are given back.
+        step = max(1, _PAGES // max(1, abs(array.strides[0])))
+        for at in range(0, array.size, step):
+            counter.add(array[at : at + step])
+            mapped.madvise(mmap.MADV_DONTNEED)
+    counter = counter or _Counter(digits, unit, real=False)
     index = nonzero(counter.total)
     return counter.buckets, index, counter.total[index]
 
@@ -86,37 +114,3 @@ class _Counter:
         if more > 0:
             self.total = np.concatenate((self.total, np.zeros(more, np.int64)))
         np.add.at(self.total, index, counts)
-
-
-def _chunks(values: Any) -> Iterator[AnyArray]:
-    """Yield one-dimensional arrays of one array, or of an iterable of arrays or Arrow batches."""
-    if hasattr(values, "iterchunks"):  # Arrow's chunked arrays would be copied into one
-        values = values.iterchunks()
-    elif isinstance(values, (list, tuple)):
-        values = values if len(values) and np.ndim(values[0]) else (values,)
-    elif np.isscalar(values) or hasattr(values, "__array__"):
-        values = (values,)
-    require(values, Iterable, "latencies: an array, a Series, or an iterable of arrays")
-    for chunk in values:
-        if hasattr(chunk, "num_columns"):  # an Arrow record batch, as Parquet files are read in
-            if chunk.num_columns != 1:
-                raise InvalidArgumentError(
-                    f"a batch of {chunk.num_columns} columns; name the one of latencies, as in "
-                    "columns=['latency']"
-                )
-            chunk = chunk.column(0)
-        masked = isinstance(chunk, np.ma.MaskedArray)
-        array = chunk.compressed() if masked else np.asarray(chunk)
-        if array.ndim != 1:  # the order of the values does not matter
-            array = array.ravel(order="K")
-        mapped: object = chunk if isinstance(chunk, np.memmap) and chunk.mode == "r" else None
-        while mapped is not None and not isinstance(mapped, mmap.mmap):
-            mapped = getattr(mapped, "base", None)
-        if mapped is None or not hasattr(mmap, "MADV_DONTNEED"):
-            yield array
-            continue
-        # A mapped file comes in pieces whose pages are released once they are counted.
-        step = max(1, _PAGES // max(1, abs(array.strides[0])))
-        for at in range(0, array.size, step):
-            yield array[at : at + step]
-            mapped.madvise(mmap.MADV_DONTNEED)

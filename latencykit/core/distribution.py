@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import field
-from functools import cached_property
 from typing import TYPE_CHECKING, overload
 
 import numpy as np
@@ -75,17 +74,12 @@ class Distribution(Percentiles, Value):
     def _index_at(self, p: Floats) -> NDArray[np.int64]:
         if not ((p >= 0) & (p <= 100)).all():
             raise InvalidArgumentError(f"percentiles must be from 0 to 100, not {p.tolist()}")
-        index, cumulative = self._cumulative
-        at = np.searchsorted(cumulative, p / 100.0, "left")
-        return np.asarray(index[np.minimum(at, cumulative.size - 1)], np.int64)
-
-    @cached_property
-    def _cumulative(self) -> tuple[NDArray[np.int64], Floats]:
-        """The occupied buckets, and the probability of a value in or below each."""
-        nonzero = self.probabilities > 0
         # A sum of probabilities may fall short of its exact value by rounding; the margin is far
         # below any sample's.
-        return self.index[nonzero], np.cumsum(self.probabilities[nonzero]) * (1 + 1e-12)
+        occupied = self.probabilities > 0
+        cumulative = np.cumsum(self.probabilities[occupied]) * (1 + 1e-12)
+        at = np.minimum(np.searchsorted(cumulative, p / 100.0, "left"), cumulative.size - 1)
+        return np.asarray(self.index[occupied][at], np.int64)
 
     @overload
     def bounds(self, percentile: float) -> tuple[float, float]: ...

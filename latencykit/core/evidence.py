@@ -375,31 +375,23 @@ class TailTable:
         """Take a block in."""
         if not block.counts.size:
             return
-        column = self._of(block.buckets, block.width)
-        slot = self.slot[block.rows]
-        tabulate(self.table, slot, block.indptr, block.index, block.counts, column)
-
-    def _of(self, buckets: Buckets, size: int) -> Ints:
-        """Column of each bucket of a layout."""
-        known = self._columns.get(buckets, np.zeros(0, np.int64))
-        if known.size < size:
+        buckets, size = block.buckets, block.width
+        column = self._columns.get(buckets, np.zeros(0, np.int64))  # of each bucket of the layout
+        if column.size < size:
             if isinstance(buckets, HdrBuckets):  # without end; spares doing it often
                 size += -size % 1024
-            every = column_of(buckets.high(np.arange(known.size, size)))
+            every = column_of(buckets.high(np.arange(column.size, size)))
             steps, place = np.unique(every, return_inverse=True)
-            if self._steps.size:
-                fresh = steps[~np.isin(steps, self._steps)]
-                self._steps = np.concatenate((self._steps, fresh))
-                order = np.argsort(self._steps)
-                columns = order[np.searchsorted(self._steps, steps, sorter=order)]
-                known = np.concatenate((known, columns[place]))
-            else:
-                self._steps, known = steps, place
-            self._columns[buckets] = known
+            fresh = steps[~np.isin(steps, self._steps)]
+            self._steps = np.concatenate((self._steps, fresh))
+            order = np.argsort(self._steps)
+            columns = order[np.searchsorted(self._steps, steps, sorter=order)]
+            column = self._columns[buckets] = np.concatenate((column, columns[place]))
             more = self._steps.size - self.table.shape[1]
             if more > 0:
                 self.table = np.pad(self.table, ((0, 0), (0, more + _MORE)))
-        return known
+        slot = self.slot[block.rows]
+        tabulate(self.table, slot, block.indptr, block.index, block.counts, column)
 
     def groups(self) -> tuple[Floats, Floats]:
         """Table and values of the groups, ascending."""

@@ -210,7 +210,34 @@ class PageSeries:
         evidence = evidence_of(self.data, counted)
         doubts = evidence.doubts() if self.correction is None else (self.correction,)
         ranges = [[one.first, one.last] for one in doubts]
-        curve_record = _curve(counted) | exact | {"limit": counted.sample_limit(), "doubts": ranges}
+        # The exact curve of the whole run: the value up to each percentile, and its lower edge.
+        cumulative = counted.cumulative
+        if counted.censored:
+            high = counted.buckets.high(counted.index)
+            below = int(counted.counts[high <= counted.censored_at].sum())
+            above = cumulative > below
+            bound = below + counted.censored
+            cumulative = np.concatenate(
+                (cumulative[~above], [bound], cumulative[above] + counted.censored)
+            )
+        reported = [p for p in counted.reported_percentiles[0] if 0 < p <= 100]
+        total = counted.count + counted.censored
+        percentile = distinct(np.append(100.0 * cumulative / total, reported))
+        percentile = percentile[percentile > 0]
+        middle = (percentile + np.append(0.0, percentile[:-1])) / 2
+        value, low, _, beyond = bounds_at(counted, middle)
+        kept = shown_points(percentile)
+        familiar = np.searchsorted(percentile, STANDARD_PERCENTILES)
+        kept[np.minimum(familiar, percentile.size - 1)] = True
+        curve_record = _points(percentile[kept], value[kept], low[kept]) | {
+            "known": int((~beyond[kept]).sum()),
+            "count": counted.count,
+            "late": counted.censored,
+            "top": number(max(counted.max, float(value[-1]))),
+            **exact,
+            "limit": counted.sample_limit(),
+            "doubts": ranges,
+        }
         if not counted.censored:  # a maximum that the tool reports is exact
             curve_record["top_low"] = number(counted.bounds("max")[0])
         record["curve"] = curve_record
@@ -375,33 +402,6 @@ def edges_of(series: Sequence[PageSeries]) -> list[float]:
         edges = np.sort(np.concatenate((edges, outside)))
     listed: list[float] = edges.tolist()
     return listed
-
-
-def _curve(counted: Histogram) -> dict[str, object]:
-    """The exact curve of the whole run: the value up to each percentile, and its lower edge."""
-    total = counted.count + counted.censored
-    cumulative = counted.cumulative
-    if counted.censored:
-        high = counted.buckets.high(counted.index)
-        below = int(counted.counts[high <= counted.censored_at].sum())
-        above = cumulative > below
-        cumulative = np.concatenate(
-            (cumulative[~above], [below + counted.censored], cumulative[above] + counted.censored)
-        )
-    reported = [p for p in counted.reported_percentiles[0] if 0 < p <= 100]
-    percentile = distinct(np.append(100.0 * cumulative / total, reported))
-    percentile = percentile[percentile > 0]
-    middle = (percentile + np.append(0.0, percentile[:-1])) / 2
-    value, low, _, beyond = bounds_at(counted, middle)
-    kept = shown_points(percentile)
-    familiar = np.searchsorted(percentile, STANDARD_PERCENTILES)
-    kept[np.minimum(familiar, percentile.size - 1)] = True
-    return _points(percentile[kept], value[kept], low[kept]) | {
-        "known": int((~beyond[kept]).sum()),
-        "count": counted.count,
-        "late": counted.censored,
-        "top": number(max(counted.max, float(value[-1]))),
-    }
 
 
 _DECIMALS = 9  # of a percentile: one request in 100 billion

@@ -82,16 +82,6 @@ SENTENCES = {
 """The sentence of each `Reason`; a fact is shown as its format says."""
 
 
-def _length(seconds: float) -> str:
-    """The length of a run as people write it, rounded up: "90 s", "20 min", "3 h"."""
-    for unit, name in ((3600.0, "h"), (60.0, "min")):
-        if seconds >= 2 * unit:
-            return f"{math.ceil(seconds / unit - 1e-3):,} {name}"
-    if seconds < 1:
-        return format_duration(float(f"{seconds:.1g}") * 1e9)
-    return f"{math.ceil(seconds - 1e-3)} s"
-
-
 _KINDS: dict[str, Callable[[Any], str]] = {
     "count": format_count,
     "request": lambda number: format_items(number, "request"),
@@ -100,7 +90,6 @@ _KINDS: dict[str, Callable[[Any], str]] = {
     "are": lambda number: "is" if number == 1 else "are",
     "percent": lambda share: f"{100 * share:.3g} %",
     "stall": lambda length: format_duration(float(f"{length:.2g}")),
-    "length": _length,
 }
 
 
@@ -114,6 +103,13 @@ class _Fact:
         if kind == "value":
             known = math.isfinite(self._value)
             return format_value(self._value, self._unit) if known else "infinity"
+        if kind == "length":  # of a run as people write it, rounded up: "90 s", "20 min", "3 h"
+            for unit, name in ((3600.0, "h"), (60.0, "min")):
+                if self._value >= 2 * unit:
+                    return f"{math.ceil(self._value / unit - 1e-3):,} {name}"
+            if self._value < 1:
+                return format_duration(float(f"{self._value:.1g}") * 1e9)
+            return f"{math.ceil(self._value - 1e-3)} s"
         return _KINDS[kind](self._value) if kind in _KINDS else format(self._value, kind)
 
 

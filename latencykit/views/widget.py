@@ -47,21 +47,22 @@ class Explorer(anywidget.AnyWidget):
             _model=json.dumps({**model, "explains": explains}),
         )
         self._data, self._page = data, (heading + body, model)
-        self.on_msg(self._answer)
 
-    def _answer(self, _: object, message: Any, __: object) -> None:
-        """Answer the engine: narrower time bins of what it shows, or slow requests explained."""
-        if "explain" in message:
+        def answer(_: object, message: Any, __: object) -> None:
+            """The engine asks for narrower time bins, or for slow requests to be explained."""
+            named = as_series(data)
+            if "explain" not in message:
+                start, end = map(float, message["finer"])
+                self.send({"finer": finer(named, start, end)})
+                return
             from latencykit.views.explanation import explanation_html
 
             span = message["explain"]
             between = (float(span[0]), float(span[1])) if span else None
-            named = as_series(self._data)
             html = explanation_html(explanations(named, between), several=len(named) > 1)
             self.send({"explained": html})
-            return
-        start, end = map(float, message["finer"])
-        self.send({"finer": finer(as_series(self._data), start, end)})
+
+        self.on_msg(answer)
 
     @property
     def selected(self) -> object:

@@ -80,7 +80,7 @@ def test_the_widget_asks_what_slow_requests_share(monkeypatch: pytest.MonkeyPatc
     sent: list[dict[str, Any]] = []
     monkeypatch.setattr(explorer, "send", lambda message, buffers=None: sent.append(message))
     for span in (None, [10.0, 20.0], [0.0, 9.0]):
-        explorer._answer(None, {"explain": span}, [])
+        explorer._handle_custom_msg({"explain": span}, [])
     whole, part, quiet = (message["explained"] for message in sent)
     assert "host=&lt;d&gt;" in whole
     assert "host=&lt;d&gt;" in part
