@@ -15,7 +15,6 @@ from typing import Any, Literal
 from latencykit._records import record
 from latencykit.analysis.capacity import LoadCurve, bracket
 from latencykit.analysis.slo import Outcome
-from latencykit.core.quantiles import is_resolved
 from latencykit.errors import InvalidArgumentError
 
 Purpose = Literal["warm-up", "double", "bisect", "longer", "repeat", "retest"]
@@ -213,9 +212,9 @@ def times_longer(curve: LoadCurve, name: str) -> float:
     index = next(k for k, row in enumerate(curve.rows) if row.name == name)
     row, longest = curve.rows[index], 1.0
     for limit, check in zip(curve.slo.limits, curve.checks[index], strict=True):
-        if check.outcome != "unknown":
+        if check.bounded != "unknown":
             continue
-        if math.isnan(check.value) or not is_resolved(check.bucket_low, check.bucket_high):
+        if math.isnan(check.value) or not check.resolved:
             return math.inf  # the output does not have the statistic, or only a range
         if math.isfinite(check.low) and math.isfinite(check.high):
             room = abs(check.value - check.limit)

@@ -1043,7 +1043,7 @@ class CtrlzRecord(TypedDict):
     notes: list[str]
     """What the reader of the report remarks."""
     command: list[str]
-    """As it was run."""
+    """The command line of the load generator."""
     load: LoadFacts
     server: ServerFacts
     machine: MachineFacts

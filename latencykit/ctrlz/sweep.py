@@ -323,9 +323,7 @@ class _State:
                         within = run.verdict == "unknown" and all(
                             not check.value > check.limit for check in checks
                         )
-                        longer = (
-                            times_longer(self.curve, run.name) if run.verdict == "unknown" else 1.0
-                        )
+                        longer = times_longer(self.curve, run.name)
                         result = replace(result, within=within, longer=longer)
                     tried.append(result)
                 following = self.search.next(tried, estimate, left)

@@ -30,7 +30,7 @@ _LIGHT = {
     GAP: "#2b2f36", RED: "#f0625e", BLUE: "#6aaef7", "#30343b": "#c6cbd3", "#00876c": "#2eb398",
     "#9c2f8f": "#d77bca",
 }  # fmt: skip
-"""The same colours on a dark background."""
+"""Colours on a dark background, by those on a light one."""
 
 FEW = 4
 """At most this many series are labelled beside their curves; more in a legend, or on lanes."""
