@@ -254,18 +254,3 @@ def test_no_yaml_and_no_pickle_is_ever_loaded():
         r"\bimport (?:yaml|joblib|dill|cloudpickle)\b|pickle\.loads?\(|allow_pickle=True|read_pickle",
         package,
     )
-
-
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("cyclictest-verbose", "Thread 0 Interval: 1000\n"),
-        ("ioping-raw", "nothing\n"),
-        ("go-ycsb", "nothing\n"),
-    ],
-)
-def test_a_named_format_without_a_row_is_a_corrupt_input(name, text, tmp_path):
-    path = tmp_path / "out.txt"
-    path.write_text(text)
-    with pytest.raises(CorruptInputError, match=r"contains no latencies|no line of statistics"):
-        lk.read(path, format=name, lenient=True)

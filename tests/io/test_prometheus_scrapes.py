@@ -58,6 +58,13 @@ def test_values_above_the_last_bound_stay_in_their_interval(tmp_path):
     assert log.histogram().censored_at == 1e8
 
 
+def test_two_scrapes_in_files_of_their_own_subtract(read_text):
+    texts = (HEAD + scrape(counts, (0.01, 0.1)) for counts in ([10, 80, 10], [15, 175, 11]))
+    before, after = (next(iter(read_text(text).values())) for text in texts)
+    between = after - before
+    assert (between.count, between.censored) == (100, 1)
+
+
 def native(deltas, threshold=2.0**-128):
     """One native histogram as protobuf's text; its buckets end at 1/32, 1/16, 1/8."""
     listed = "\n".join(f"positive_delta: {delta}" for delta in deltas)
