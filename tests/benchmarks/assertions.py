@@ -45,7 +45,7 @@ from latencykit.assertions import RULES, Latency, LatencyResult, Measurement
 from latencykit.errors import UndecidedWarning
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from latencykit._typing import Floats, Ints
 
@@ -288,63 +288,71 @@ def slower(function: Callable[[], object], often: float) -> Callable[[], object]
     return run
 
 
-def _log(log: Path | None, test: dict[str, object], tests: list[dict[str, object]]) -> None:
-    """Keep a test, in a file as well: a table that takes hours may be stopped and resumed."""
-    tests.append(test | {"load": round(os.getloadavg()[0], 1)})
-    if log is not None:
-        with log.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(tests[-1]) + "\n")
+def _verdict(test: Callable[[Latency], object]) -> str:
+    results: list[LatencyResult] = []
+    with contextlib.suppress(AssertionError):
+        test(Latency(on_result=results.append))
+    return str(results[-1].verdict)
 
 
-def _logged(log: Path | None, **keys: object) -> list[dict[str, object]]:
+def _counted(
+    table: str, tests: Mapping[tuple[str, ...], Callable[[Latency], object]],
+    runs: int, budget: float, until: float, processes: int, log: Path | None,
+) -> tuple[Counter[tuple[str, ...]], str]:  # fmt: skip
+    """Verdicts of tests for which there was time, beside busy processes, and what the machine did meanwhile.
+
+    A table that takes hours may be stopped and resumed: what the log has is not measured again.
+    """
+    about = {"table": table, "busy": processes, "budget": budget}
     lines = log.read_text("utf-8").splitlines() if log is not None and log.exists() else ()
-    return [test for test in map(json.loads, lines) if keys.items() <= test.items()]
-
-
-def _machine(tests: Sequence[Mapping[str, Any]], processes: int, budget: float) -> str:
-    loads = sorted(test["load"] for test in tests) or [0.0]
-    return (
+    kept = [one for one in map(json.loads, lines) if about.items() <= one.items()]
+    counts = Counter((*one["test"], one["verdict"]) for one in kept)
+    with busy(processes), warnings.catch_warnings():
+        warnings.simplefilter("ignore", UndecidedWarning)
+        for number, (name, test) in itertools.product(range(runs), tests.items()):
+            if sum(counts[*name, one] for one in VERDICTS) > number or time.time() > until:
+                continue
+            verdict, load = _verdict(test), round(os.getloadavg()[0], 1)
+            counts[*name, verdict] += 1
+            kept.append(about | {"test": name, "verdict": verdict, "load": load})
+            if log is not None:
+                with log.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(kept[-1]) + "\n")
+    loads = sorted(one["load"] for one in kept) or [0.0]
+    return counts, (
         f"{processes} busy processes beside them on {os.cpu_count()} processors, load average "
         f"{loads[len(loads) // 20]:.0f} to {loads[-1 - len(loads) // 20]:.0f} in nine of ten tests, "
         f"budget {budget:g} s"
     )
 
 
-def real(runs: int, budget: float, until: float, processes: int, log: Path | None) -> Iterator[str]:
+PLANS = {
+    "nothing changed, +20 % p95": (0.0, "+20% p95"),
+    "a sleep of 30 % in 5 % of calls, +5 % p97": (0.05, "+5% p97"),
+}
+
+
+def real(runs: int, budget: float, *settings: Any) -> Iterator[str]:
     """A table of failures on this machine; cells count the tests for which there was time."""
-    latency = Latency()
 
-    def tested(function: Callable[[], object], often: float, allow: str) -> str:
+    def tested(function: Callable[[], object], plan: str, latency: Latency) -> None:
+        often, allow = PLANS[plan]
         base, new = slower(function, 0.0), slower(function, often)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UndecidedWarning)
-            try:
-                return str(latency.compare(base, new, allow=allow, budget=budget).verdict)
-            except AssertionError:
-                return "failed"
+        latency.compare(base, new, allow=allow, budget=budget)
 
-    plans = {
-        "nothing changed, +20 % p95": (0.0, "+20% p95"),
-        "a sleep of 30 % in 5 % of calls, +5 % p97": (0.05, "+5% p97"),
-    }
-    tests = _logged(log, table="real", busy=processes, budget=budget)
-    counts = Counter((test["name"], test["plan"], test["verdict"]) for test in tests)
-    with functions() as known, busy(processes):
+    with functions() as known:
         names = [*known]
-        for (number, name), plan in itertools.product(itertools.product(range(runs), names), plans):
-            verdicts = [counts[name, plan, verdict] for verdict in VERDICTS]
-            if sum(verdicts) > number or time.time() > until:
-                continue
-            verdict = tested(known[name], *plans[plan])
-            counts[name, plan, verdict] += 1
-            test = {"table": "real", "busy": processes, "budget": budget, "name": name}
-            _log(log, test | {"plan": plan, "verdict": verdict}, tests)
-    yield f"\n#### Functions, against themselves and slower ones; {_machine(tests, processes, budget)}\n"
-    yield f"| function: failed (undecided) | {' | '.join(plans)} |"
+        tests = {
+            (name, plan): partial(tested, known[name], plan)
+            for name, plan in itertools.product(names, PLANS)
+        }
+        counts, machine = _counted("real", tests, runs, budget, *settings)
+    yield f"\n#### Functions, against themselves and slower ones; {machine}\n"
+    yield f"| function: failed (undecided) | {' | '.join(PLANS)} |"
     yield "|---|--:|--:|"
     for name in [*names, "all"]:
         cells = []
-        for plan in plans:
+        for plan in PLANS:
             failed, undecided, passed = (
                 sum(counts[one, plan, verdict] for one in names if name in (one, "all"))
                 for verdict in VERDICTS
@@ -419,25 +427,12 @@ def flaky(latency: Latency, budget: float) -> dict[str, Callable[[], object]]:
     }  # fmt: skip
 
 
-def rebuilt(
-    runs: int, budget: float, until: float, processes: int, log: Path | None
-) -> Iterator[str]:
+def rebuilt(runs: int, budget: float, *settings: Any) -> Iterator[str]:
     """A table of the eleven assertions with busy processes beside them."""
-    tests = _logged(log, table="rebuilt", busy=processes, budget=budget)
-    counts = Counter((test["name"], test["verdict"]) for test in tests)
     names = [*flaky(Latency(), budget)]
-    with busy(processes), warnings.catch_warnings():
-        warnings.simplefilter("ignore", UndecidedWarning)
-        for number, name in itertools.product(range(runs), names):
-            if sum(counts[name, verdict] for verdict in VERDICTS) > number or time.time() > until:
-                continue
-            results: list[LatencyResult] = []
-            with contextlib.suppress(AssertionError):
-                flaky(Latency(on_result=results.append), budget)[name]()
-            counts[name, results[-1].verdict] += 1
-            test = {"table": "rebuilt", "busy": processes, "budget": budget, "name": name}
-            _log(log, test | {"verdict": results[-1].verdict}, tests)
-    yield f"\n#### Flaky assertions, rebuilt; {_machine(tests, processes, budget)}\n"
+    tests = {(name,): lambda latency, name=name: flaky(latency, budget)[name]() for name in names}
+    counts, machine = _counted("rebuilt", tests, runs, budget, *settings)
+    yield f"\n#### Flaky assertions, rebuilt; {machine}\n"
     yield "| what failed on loaded runners | tests | failed | undecided |"
     yield "|---|--:|--:|--:|"
     for name in names:

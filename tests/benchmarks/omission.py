@@ -1,25 +1,21 @@
-"""How well `diagnose` judges: textbook freezes, loops without a freeze, rare ends of runs, ranges, and what carries it.
+"""How well `diagnose` judges: textbook freezes, loops without a freeze, rare ends of runs, ranges.
 
-``python -m tests.benchmarks.omission`` prints the tables, how often it is wrong where worlds are as common as the priors say, and
-the processor time of the textbook's cells and of a day's log; ``--first 1000`` takes seeds that nothing was tuned on (tuned on: 0 to 99),
-``--ablate`` turns off one mechanism at a time and prints how many findings change. The worlds are those of
-`tests.benchmarks.truth_diagnosis` and the textbook's.
+``python -m tests.benchmarks.omission`` prints the tables, and how often it is wrong where worlds are as common as the priors say;
+``--first 1000`` takes seeds that nothing was tuned on (tuned on: 0 to 99). The worlds are those of `tests.benchmarks.truth_diagnosis`
+and the textbook's.
 """
 
 from __future__ import annotations
 
 import argparse
-import time
 from collections import Counter
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
-from unittest import mock
 
 import numpy as np
 
 import latencykit as lk
 from latencykit import simulate
-from latencykit.analysis import explanations, facts, omission, stall_records, stalls
+from latencykit.analysis import explanations
 from latencykit.core.run import Run
 from tests.benchmarks import truth_diagnosis as worlds
 from tests.benchmarks.tables import show
@@ -345,108 +341,19 @@ def weighted(counts: dict[tuple[str, str], Counter[str]]) -> None:
     show(weighted.__doc__ or "", ["source", "form", *header], lines, text=2)
 
 
-def processor_time() -> str:
-    """Seconds that the textbook's samples and logs take, and a log of a day."""
-    cells = [
-        case[2]
-        for case in textbook(range(0))
-        if case[1] != "histogram" and case[0] == "textbook: as simulated"
-    ]
-    server = simulate.Server(simulate.lognormal("2ms", 0.5), stalls=[simulate.Stall(40_000, 20)])
-    day = simulate.open_loop(server, simulate.fixed(20, "24h")).to_log("1s")
-    seconds = []
-    for several in (cells, [day]):
-        begin = time.process_time()
-        for data in several:
-            lk.diagnose(data)
-        seconds.append(time.process_time() - begin)
-    return f"processor time: {len(cells)} cells of the textbook {seconds[0]:.2f} s, the log of a day {seconds[1]:.2f} s"
-
-
-# ---------------------------------------------------------------- ablation
-
-
-def _constant(value: Any) -> Callable[..., Any]:
-    return lambda *_, **__: value
-
-
-def mechanisms() -> dict[str, tuple[Any, str, Any]]:
-    """What is turned off: a name of a module, and what takes its place."""
-    flat = {
-        "none of these": {"none_decades": 99.0}, "evenness": {"even_decades": 0.0}, "burst after a stall": {"burst_decades": 0.0},
-        "sends resume": {"max_late_decades": 0.0},
-        "users look scheduled": {"users_scheduled": 1.0}, "generators that do not": {"generator_unscheduled": 1.0},
-        "further stalls": {"further_decades": 0.0},
-    }  # fmt: skip
-    rules = {
-        name: (explanations, "MODEL", replace(explanations.MODEL, **change))
-        for name, change in flat.items()
-    }
-    records = stall_records
-    return rules | {
-        "sends keep a schedule": (records, "_keeps_a_schedule", _constant(False)),
-        "full speed, samples": (stalls.Trace, "full_speed", False),
-        "full speed": (facts.Facts, "at_full_speed", False),
-        "warm-up": (stalls, "_warm_up", lambda until, answered, due, first, silence: ((), np.zeros(first.size, bool))),
-        "lulls elsewhere": (records, "_lull", _constant(6.0)),
-        "slow requests overlap": (records, "_overlap_decades", lambda work, length, *_: np.full(length.size, 6.0)),
-        "tail of a histogram": (records, "tail_decades", _constant(6.0)),
-        "like one stall": (records, "_like_one_stall", _constant(False)),
-        "stated rate": (records, "_stated_decades", _constant(())),
-        "slow ones overlap": (omission, "_together", _constant(False)),
-        "partial stalls": (stalls, "_partial_stalls", lambda trace, begin, end: (np.zeros(0), np.zeros(0))),
-        "a hole beside a maximum": (stalls, "_beside_a_hole", lambda rows, known: np.zeros(known.size, bool)),
-    }  # fmt: skip
-
-
-def ablation(seeds: range) -> None:
-    """Print, by mechanism, how many verdicts change without it, for better and for worse."""
-    cases = [case for group in GROUPS for case in group(seeds)][::5]
-
-    def good(row: str, verdict: str) -> int:
-        if row.startswith(("textbook", "frozen")):
-            return {"omits": 1, "clean": -1, "no stall": -1}.get(verdict, 0)
-        if row.startswith("open-loop"):
-            return {"clean": 1, "omits": -1}.get(verdict, 0)
-        return -1 if verdict == "omits" else int(verdict != "unknown")
-
-    def verdicts() -> list[str]:
-        return [lk.diagnose(data, **stated).verdict for _, _, data, stated in cases]
-
-    whole, rows = verdicts(), []
-    for name, (module, attribute, value) in mechanisms().items():
-        with mock.patch.object(module, attribute, value):
-            less = verdicts()
-        moved = [
-            good(case[0], b) - good(case[0], a)
-            for case, a, b in zip(cases, whole, less, strict=True)
-        ]
-        changed = sum(a != b for a, b in zip(whole, less, strict=True))
-        rows.append([name, changed, sum(m > 0 for m in moved), sum(m < 0 for m in moved)])
-    show(
-        f"Without a mechanism, {len(cases)} runs",
-        ["without", "verdicts that change", "better", "worse"],
-        rows,
-    )
-
-
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--first", type=int, default=1000, help="the first seed")
     options.add_argument("--seeds", type=int, default=3, help="how many of each")
-    options.add_argument("--ablate", action="store_true", help="turn off one mechanism at a time")
     given = options.parse_args()
     seeds = range(given.first, given.first + given.seeds)
-    if given.ablate:
-        ablation(seeds)
-        return
     every: dict[tuple[str, str], Counter[str]] = {}
     for group in GROUPS:
         counts = judged(group(seeds))
         every |= counts
         table(group.__doc__ or "", counts)
     weighted(every)
-    print(f"\n{processor_time()}\n\n{service_times(seeds)}")
+    print(f"\n{service_times(seeds)}")
 
 
 if __name__ == "__main__":
