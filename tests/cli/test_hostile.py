@@ -34,25 +34,6 @@ def log_of(path, *payloads: str, tag: str = ""):
     return path
 
 
-DAMAGED = {
-    "bomb": payload(b"\0" * 20_000_000),
-    "size": payload(b"\2", size=2**31 - 1),
-    "negative size": payload(b"\2", size=-1),
-    "digits": payload(b"\2", digits=9),
-    "lowest": payload(b"\2", low=-1),
-    "ratio": payload(b"\2", ratio=float("nan")),
-    "zero run": payload(b"\xff\xff\xff\xff\x0f"),
-    "cut number": payload(b"\x80\x80"),
-    "base64": "HIST!!!!",
-    "short": "HISTAAAA",
-}
-
-
-@pytest.mark.parametrize("text", DAMAGED.values(), ids=DAMAGED)
-def test_a_corrupt_payload_is_one_line_with_its_place(run, tmp_path, text):
-    assert "a.hlog:1: " in run.refused("summary", log_of(tmp_path / "a.hlog", text, payload(b"\2")))
-
-
 def test_counts_beyond_all_numbers_are_refused(run, tmp_path):
     most = payload(b"\xfe" + b"\xff" * 8)  # 2^63 - 1
     assert "2^63" in run.refused("-q", "summary", log_of(tmp_path / "a.hlog", most, payload(b"\2")))
@@ -93,23 +74,6 @@ def test_no_wrong_value_in_our_own_json_breaks_anything(run, tmp_path):
         assert err.count("\n") == (status == 2), place
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("chart", RAW, "--nines", "nan", "-o", "x.png"),
-        ("chart", RAW, "--dpi", "nan", "-o", "x.png"),
-        ("summary", RAW, "--from", "nan"),
-        ("diagnose", RAW, "--expected-interval", "0"),
-        ("diagnose", RAW, "--rate", "nan"),
-    ],
-    ids=lambda words: " ".join(map(str, words[2:4])),
-)
-def test_no_option_takes_what_is_not_a_number(run, tmp_path, monkeypatch, words):
-    monkeypatch.chdir(tmp_path)
-    assert run("-q", *words)[0] == 2
-    assert not list(tmp_path.iterdir())
-
-
 @pytest.mark.slow
 def test_a_reader_that_went_away_is_not_a_verdict():
     reader, writer = os.pipe()
@@ -126,24 +90,6 @@ def test_closed_standard_input_is_said(run, monkeypatch):
 
 
 DIGITS = "9" * 5000
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("fanout", "-n", DIGITS, RAW),
-        ("summary", "--trim", f"tm{DIGITS}", RAW),
-        ("summary", "--percentiles", DIGITS, RAW),
-        ("summary", "--limit", f"line={DIGITS}", RAW),
-        ("check", "--slo", f"99={DIGITS}ms", RAW),
-        ("diagnose", "--rate", DIGITS, RAW),
-        ("diagnose", "--rate", "inf", RAW),
-        ("diagnose", "--connections", DIGITS, RAW),
-    ],
-    ids=lambda words: " ".join(map(str, words[:2])),
-)
-def test_an_option_of_thousands_of_digits_is_one_line(run, words):
-    run.refused("-q", *words)
 
 
 @pytest.mark.parametrize(

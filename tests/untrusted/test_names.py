@@ -53,9 +53,9 @@ COMMANDS = (
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
 @pytest.mark.parametrize("style", ["table", "markdown", "csv", "json"])
 def test_no_name_is_a_command(words: tuple[str, ...], style: str, run: Any, tmp_path: Path) -> None:
-    files = [_table(tmp_path / "a.csv", 3)]
+    files: list[object] = [_table(tmp_path / "a.csv", 3)]
     if words[0] in ("compare", "load"):
-        files.append(_table(tmp_path / "b.csv", 5, 1.5))
+        files.append(f"![x](b)<img src=x>`c`|={_table(tmp_path / 'b.csv', 5, 1.5)}")
     status, out, err = run(*words[:1], *files, *words[1:], "--format", style)
     assert status in (0, 1, 2)
     assert not unsafe(out + err)
@@ -65,6 +65,8 @@ def test_no_name_is_a_command(words: tuple[str, ...], style: str, run: Any, tmp_
         assert not re.search(r"(?<!\\)\[|<[a-z/]|(?<!\\)`c|(?<!\\)~~s", out)
     if style == "csv":
         assert not re.search(r'(?m)(^|,|;|")[=@]', out)
+    if words == ("summary",):
+        assert {"csv": "'=cmd|", "json": '"a|b"'}.get(style, "") in out
 
 
 def test_a_page_has_no_foreign_markup(run: Any, tmp_path: Path) -> None:
