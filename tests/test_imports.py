@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 CSV = DATA / "formats" / "csv" / "intended-starts" / "samples.csv"
 COMMAND = "from latencykit.cli import main; main(['-q', *sys.argv[1:]])"
+TOTAL = "import latencykit as lk; lk.read(sys.argv[1]).histogram()"
 READ = "import latencykit as lk; lk.read(sys.argv[1], format='wrk')"
 DRAW = """
     import latencykit as lk
@@ -46,12 +47,15 @@ HEAVY = "scipy|pandas|dask|pyarrow"
         slow("import latencykit.views.page", (), "matplotlib$"),
         slow(DRAW, (), r"matplotlib\.pyplot|scipy\.stats|pandas"),
         slow(READ, (DATA / "formats/wrk/ctrlz/stdout.txt",), r"latencykit\.io\.tools\.(?!wrk$)"),
-        slow(COMMAND, ("summary", RAW), f"({HEAVY}|matplotlib)$"),
+        slow(TOTAL, (RAW,), ".*distributed"),
+        slow(COMMAND, ("summary", RAW), f"({HEAVY}|matplotlib)$|.*distributed"),
         slow(COMMAND, ("summary", CSV), rf"({HEAVY}|matplotlib)$|.*history|.*\.judge$"),
         slow(COMMAND, ("diagnose", RAW), f"({HEAVY}|matplotlib)$"),
         slow(COMMAND, ("diagnose", CSV), r".*history|.*\.judge$"),
         slow(COMMAND, ("report", CSV, "-o", "x.html"), r".*history|.*\.judge$"),
-        slow(COMMAND, ("chart", RAW, "-o", "x.png"), rf"({HEAVY}|matplotlib\.pyplot)$"),
+        slow(
+            COMMAND, ("chart", RAW, "-o", "x.png"), rf"({HEAVY}|matplotlib\.pyplot)$|.*distributed"
+        ),
     ],
 )
 def test_what_is_not_needed_is_not_imported(tmp_path, code, words, unneeded):

@@ -119,15 +119,6 @@ def test_stalls_of_several_lengths_are_found_in_every_form(service) -> None:
         assert (found.verdict, len(found.stalls)) == ("omits", 2), str(found)
 
 
-@pytest.mark.parametrize("connections", [1, 2])
-@pytest.mark.parametrize("service", [lognormal("1ms", 1.0), lognormal("3ms", 0.6)])
-def test_a_freeze_far_beyond_a_broad_service_is_not_a_mode_of_it(service, connections) -> None:
-    server = Server(service, stalls=[Stall(20, 5)])
-    waited = paced_loop(server, rate=400, duration=60, connections=connections)
-    found = lk.diagnose(bare(waited))
-    assert (found.verdict, found.sure) == ("omits", True)
-
-
 def test_the_sentences_of_the_textbook_freeze() -> None:
     server = Server("1ms", stalls=[Stall(100, 100)])
     found = lk.diagnose(paced_loop(server, 100, "300s", connections=1).to_log("1s"))
@@ -170,12 +161,6 @@ def test_late_sends_are_distinguished_from_missing_ones() -> None:
     assert lk.diagnose(measured("late").measured("response")).verdict == "clean"
 
 
-def test_an_open_loop_is_clean_of_every_data_type_that_can_show_it() -> None:
-    unknown = bare(measured("open"))
-    for data in (measured("open"), unknown, unknown.to_log("1s"), unknown.histogram()):
-        assert lk.diagnose(data).verdict == "clean", data
-
-
 def test_logs_and_histograms_accuse_only_whom_they_can() -> None:
     unlabelled = bare(measured("paced"))
     by_log = lk.diagnose(unlabelled.to_log("1s"), connections=4)
@@ -195,6 +180,9 @@ def test_without_rate_or_length_it_asks() -> None:
     found = lk.diagnose(alone)
     assert found.verdict == "unknown"
     assert "rate=" in found.advice
+    lone = lk.Histogram.of([1e6] * 999 + [2e9])
+    assert "rate=" in lk.diagnose(lone).advice
+    assert "rate=" not in lk.diagnose(lone, rate=100, connections=1).advice
     assert (
         lk.diagnose(alone.with_run(loop="paced", corrected="none"), duration="20s").verdict
         == "omits"
@@ -251,12 +239,7 @@ def test_a_summary_of_any_statistics_is_diagnosed(count: int | None) -> None:
 
 def test_nothing_and_little_do_not_fail() -> None:
     empty = lk.Samples(start=[], duration=[])
-    for data in (
-        empty,
-        empty.histogram(),
-        lk.Samples(start=[0], duration=[5]),
-        lk.Samples(start=[0, 0], duration=[5, 5]),
-    ):
+    for data in (empty, empty.histogram(), lk.Samples(start=[0, 0], duration=[5, 5])):
         assert lk.diagnose(data, rate=10).verdict == "unknown"
     plain = lk.Samples(
         start=measured("paced").start, duration=measured("paced").duration, unit="none"
@@ -306,11 +289,6 @@ def test_equal_ends_are_a_stall_and_equal_latencies_a_timeout() -> None:
 
 
 def test_the_command(run, tmp_path: Path) -> None:
-    path = tmp_path / "run.csv"
-    rows = np.stack([measured("paced").start, measured("paced").duration], 1)
-    path.write_text(
-        "start_ns,latency_ns\n" + "\n".join(f"{a},{b}" for a, b in rows.tolist()) + "\n"
-    )
     log = tmp_path / "run.hlog"
     write_hlog(measured("paced").to_log("1s"), log)
     record = run.json("diagnose", log, "--connections", "4")["series"][0]
@@ -602,12 +580,6 @@ def test_few_requests_show_nothing(count: int) -> None:
             assert (found.verdict, found.explained, found.findings) == ("unknown", None, ())
             assert "cannot show" in found.summary
             assert found.advice == "measure for longer"
-
-
-def test_what_is_stated_is_not_asked_for() -> None:
-    lone = lk.Histogram.of([1e6] * 999 + [2e9])
-    assert "rate=" in lk.diagnose(lone).advice
-    assert "rate=" not in lk.diagnose(lone, rate=100, connections=1).advice
 
 
 def test_an_unknown_loop_has_a_bound() -> None:

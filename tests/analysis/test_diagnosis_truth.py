@@ -20,7 +20,6 @@ from latencykit.core.samples import OUTCOMES
 from latencykit.simulate import Server, Stall, catch_up_loop, exponential, paced_loop
 from tests.benchmarks.truth_diagnosis import (
     HONEST,
-    World,
     closed_world,
     data_types,
     frozen_world,
@@ -383,13 +382,3 @@ def test_the_worst_request_of_each_stall() -> None:
     ]
     assert len(found) == len(edges)
     assert found.worst / 1e9 == pytest.approx(by_hand)
-
-
-def test_the_worlds_are_what_they_say() -> None:
-    assert isinstance(honest_world("one stall", 0), World)
-    lost = closed_world(("paced", 10, 200.0, "exponential"), 30, 0)
-    assert lost.closed
-    assert lost.material
-    assert lost.start.size < 200 * lost.duration - 0.8 * 200 * lost.stall
-    late = closed_world(("catch-up", 10, 200.0, "exponential"), 30, 0)
-    assert late.start.size == pytest.approx(200 * late.duration, rel=0.01)
