@@ -209,17 +209,11 @@ def test_timeouts_hide_the_stall() -> None:
 
 
 def test_percentiles_of_a_known_loop() -> None:
-    values = [measured("paced").histogram().percentile(p) for p in (50, 90, 99)]
-    reported_stats = {
-        "max": float(measured("paced").duration.max()),
-        "mean": float(measured("paced").duration.mean()),
-    }
+    run, shown = measured("paced"), [50, 90, 99]
+    stats = {"max": float(run.duration.max()), "mean": float(run.duration.mean())}
+    values = run.histogram().percentile(shown).tolist()
     listed = lk.Histogram.from_percentiles(
-        [50, 90, 99],
-        values,
-        len(measured("paced")),
-        reported_stats=reported_stats,
-        run=measured("paced").run,
+        shown, values, len(run), reported_stats=stats, run=run.run
     )
     found = lk.diagnose(listed)
     assert found.verdict == "omits"

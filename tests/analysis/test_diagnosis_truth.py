@@ -253,12 +253,8 @@ def test_refusals_while_frozen_give_one_answer_for_one_run() -> None:
     inside = (sent >= 10.0) & (sent < 14.0)
     refused = inside & (np.cumsum(inside) > 16)
     outcome = np.where(refused, OUTCOMES.index("error"), 0).astype(np.int8)
-    samples = lk.Samples(
-        start=sent * 1e9,
-        duration=np.where(refused, 2e-4, took) * 1e9,
-        outcome=outcome,
-        run=Run(measure="service"),
-    )
+    kept = bare(sent, np.where(refused, 2e-4, took))
+    samples = lk.Samples(start=kept.start, duration=kept.duration, outcome=outcome, run=kept.run)
     for data in (samples, samples.to_log("1s"), samples.to_log("100ms"), samples.histogram()):
         found = lk.diagnose(data, rate=200, duration="30s")
         assert (found.verdict, "failed-in-stalls" in found.findings) == ("unknown", True), data

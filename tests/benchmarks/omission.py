@@ -73,12 +73,8 @@ def textbook(_: range) -> Iterator[Case]:
                     yield "textbook: as simulated", form, data, {}
                     yield "textbook: nothing stated", form, data.with_run(**UNSTATED), {}
                 stated = {"rate": 100, "connections": connections, "duration": duration}
-                yield (
-                    "textbook: rate, N, duration",
-                    "histogram",
-                    waited.histogram().with_run(**UNSTATED),
-                    stated,
-                )
+                unstated = waited.histogram().with_run(**UNSTATED)
+                yield "textbook: rate, N, duration", "histogram", unstated, stated
             twin = simulate.open_loop(server, simulate.fixed(100, duration))
             for form, data in (("samples", twin), ("log 1 s", twin.to_log("1s"))):
                 yield "open-loop twin", form, data, {}
@@ -117,13 +113,8 @@ def freezes(seeds: range) -> Iterator[Case]:
         for kind in ("paced", "grid", "catch-up", "full speed"):
             for low, high in worlds.LENGTHS.values():
                 for number in (1, 2, 4, 10, 50):
-                    steps = float(
-                        np.exp(
-                            seeded((kind, number, (low, high)), seed).uniform(
-                                np.log(low), np.log(high)
-                            )
-                        )
-                    )
+                    dice = seeded((kind, number, (low, high)), seed)
+                    steps = float(np.exp(dice.uniform(np.log(low), np.log(high))))
                     world = worlds.frozen_world(kind, number, steps, seed)
                     if world.material:
                         yield from _forms("frozen once", world)
@@ -145,15 +136,9 @@ def freezes(seeds: range) -> Iterator[Case]:
                 "paced", number, rate, draw, [(duration - length, duration)], duration, rng
             )
             yield from _forms("frozen at the end", last)
+            once = [(begin[1], begin[1] + length)]
             part = worlds.loop(
-                "full speed",
-                max(number, 4),
-                rate,
-                draw,
-                [(begin[1], begin[1] + length)],
-                duration,
-                rng,
-                hit=0.4,
+                "full speed", max(number, 4), rate, draw, once, duration, rng, hit=0.4
             )
             if part.material:
                 yield from _forms("frozen in part", part)
@@ -269,14 +254,8 @@ def service_times(seeds: range) -> str:
                     ]
                     truth = 1e9 * (worlds.no_queue(at, service(rng, at.size), again) - at)
                     order = np.argsort(world.start)
-                    run = Run(
-                        tool="hey",
-                        loop="closed",
-                        corrected="none",
-                        measure="service",
-                        duration=duration,
-                        connections=number,
-                    )
+                    hey = {"tool": "hey", "loop": "closed", "corrected": "none"}
+                    run = Run(**hey, measure="service", duration=duration, connections=number)
                     samples = lk.Samples(
                         start=np.rint(1e9 * world.start[order]),
                         duration=np.rint(1e9 * world.took[order]),

@@ -192,16 +192,8 @@ def closed_world(
         (begin + k * (length + 2.0), begin + k * (length + 2.0) + length * (0.9**k))
         for k in range(stalls)
     ]
-    return loop(
-        kind,
-        connections,
-        rate,
-        SERVICES[service],
-        windows,
-        duration + (stalls - 1) * (length + 2),
-        rng,
-        hit=hit,
-    )
+    duration += (stalls - 1) * (length + 2)
+    return loop(kind, connections, rate, SERVICES[service], windows, duration, rng, hit=hit)
 
 
 def broad_world(kind: str, connections: int, service: str, seed: int) -> World:
@@ -294,13 +286,12 @@ def _busy(rng: Rng) -> World:
 
 
 def _collections(rng: Rng) -> World:
-    gaps = np.cumsum(rng.uniform(3, 6, 8))
-    return _plain(
-        rng,
-        stalls=lambda _: [
-            (float(t), float(t + w)) for t, w in zip(gaps, rng.uniform(0.05, 0.4, 8), strict=True)
-        ],
-    )
+    begin = np.cumsum(rng.uniform(3, 6, 8))
+
+    def stalls(rng: Rng) -> list[tuple[float, float]]:
+        return list(zip(begin.tolist(), (begin + rng.uniform(0.05, 0.4, 8)).tolist(), strict=True))
+
+    return _plain(rng, stalls=stalls)
 
 
 def _at_end(rng: Rng) -> World:
@@ -483,14 +474,8 @@ def _limited(rng: Rng) -> World:
     """Some requests are rejected at once."""
     world = _plain(rng, stalls=_one(0.5, 4))
     rejected = rng.random(world.start.size) < 0.1
-    return World(
-        world.start,
-        np.where(rejected, 3e-4, world.took),
-        world.rate,
-        30.0,
-        rejected,
-        stall=world.stall,
-    )
+    took = np.where(rejected, 3e-4, world.took)
+    return World(world.start, took, world.rate, 30.0, rejected, stall=world.stall)
 
 
 def _slow_client(rng: Rng) -> World:

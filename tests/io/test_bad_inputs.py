@@ -39,14 +39,8 @@ def envelope(stream: bytes, length: int | None = None, cookie: int = 0x1C849314)
 
 def words(body: bytes, cookie: int = 0x1C849321, **fields: int) -> str:
     """A V1 payload of words of two bytes, not compressed."""
-    reported_stats = {
-        "size": len(body),
-        "offset": 0,
-        "digits": 3,
-        "low": 1,
-        "high": 3_600_000_000_000,
-    } | fields
-    return text(struct.pack(">Iiiiqqd", cookie, *reported_stats.values(), 1.0) + body)
+    usual = {"size": len(body), "offset": 0, "digits": 3, "low": 1, "high": 3_600_000_000_000}
+    return text(struct.pack(">Iiiiqqd", cookie, *(usual | fields).values(), 1.0) + body)
 
 
 def line(one: str = ONE, stamp: str = "1.0", length: str = "1.0", tag: str = "") -> str:

@@ -73,14 +73,9 @@ class Case:
 
     @staticmethod
     def inner(path: Path) -> Path:
-        return (
-            path
-            if path.is_file()
-            else max(
-                (one for one in path.rglob("*") if one.is_file()),
-                key=lambda f: (f.stat().st_size, f),  # of equal ones the same on every system
-            )
-        )
+        files = [path] if path.is_file() else [one for one in path.rglob("*") if one.is_file()]
+        # of equal ones the same on every system
+        return max(files, key=lambda one: (one.stat().st_size, one))
 
     @property
     def binary(self) -> bool:

@@ -311,12 +311,8 @@ def test_unknown_inputs_and_unknown_names(file):
 
 
 BROKEN = [
-    KeyError("key"),
-    RuntimeError(),
-    AssertionError("a\nb"),
-    ZeroDivisionError("x"),
-    RecursionError(),
-    StopIteration(),
+    *(KeyError("key"), RuntimeError(), AssertionError("a\nb"), ZeroDivisionError("x")),
+    *(RecursionError(), StopIteration()),
 ]
 
 
@@ -402,12 +398,7 @@ def test_equal_names_get_as_much_of_the_path_in_front_as_distinguishes_them(tmp_
     assert list(found) == ["GET", "SET", "y.txt"]
     both = lk.read_all([tmp_path / f / name for f in "ab" for name in ("x.txt", "y.txt")])
     assert list(both) == [
-        "a/x.txt:GET",
-        "a/x.txt:SET",
-        "a/y.txt",
-        "b/x.txt:GET",
-        "b/x.txt:SET",
-        "b/y.txt",
+        f"{folder}/{name}" for folder in "ab" for name in ("x.txt:GET", "x.txt:SET", "y.txt")
     ]
     assert list(lk.read_all([tmp_path / "a" / "y.txt"] * 2)) == ["y.txt", "y.txt (2)"]
 
