@@ -1,4 +1,4 @@
-"""Anywhere: without a home, a terminal or a locale, in folders that cannot be written to, and with Python's own switches."""
+"""The command line anywhere: any environment, another day, other hashes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 import matplotlib as mpl
 import pytest
 
-from tests.conftest import RAW, python
+from tests.conftest import DATA, RAW, python
 
 pytestmark = pytest.mark.slow
 
@@ -116,3 +116,42 @@ def test_names_that_are_not_text_keep_their_bytes(tmp_path, german):
     done = subprocess.run(command, capture_output=True, check=True, env=environment)
     assert (done.stdout, done.stderr) == (source + b".png\n", b"")
     assert Path(os.fsdecode(source + b".png")).exists()
+
+
+# ---------------------------------------------------------------- the same bytes
+
+READ_ALL = """
+import contextlib, hashlib, pathlib, sys
+import latencykit as lk
+from latencykit.errors import LatencyKitError
+for path in sorted(pathlib.Path(sys.argv[1]).rglob("*")):
+    if path.is_file() and path.stat().st_size < 200_000 and path.name != "expect.json":
+        with contextlib.suppress(LatencyKitError):
+            said = [
+                (name, repr(one), one.run.notes, one._repr_html_(), list(getattr(one, "columns", ())))
+                for name, one in lk.read_all(path).items()
+            ]
+            print(path, hashlib.sha256(repr(said).encode()).hexdigest())
+"""
+
+
+def output(seed: str, *words: object) -> bytes:
+    """What a process of its own prints under a seed of hashes."""
+    environment = {"PYTHONHASHSEED": seed, "SOURCE_DATE_EPOCH": "1700000000"}
+    return python(*words, env=os.environ | environment, text=False).stdout
+
+
+def test_a_page_is_the_same_on_another_day_and_with_other_hashes(tmp_path):
+    page, made = tmp_path / "page.html", []
+    for seed in ("1", "2"):
+        output(seed, "-m", "latencykit", "report", RAW, "--slo", "99=1ms", "-o", page)
+        made.append(page.read_bytes())
+    assert made[0] == made[1]
+    assert b"2023-11-14 22:13:20 UTC" in made[0]
+
+
+@pytest.mark.slow
+def test_no_reader_depends_on_the_order_of_hashes():
+    first, second = (output(seed, "-c", READ_ALL, DATA / "formats") for seed in ("1", "2"))
+    assert first.count(b"\n") > 300
+    assert first == second

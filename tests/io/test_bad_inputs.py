@@ -221,7 +221,7 @@ ELSEWHERE: dict[int, tuple[str, str]] = {
     57: ("data/cases/raw.txt", "what is left out is reported"),
     58: ("plot/test_timeline.py", "test_zeros_have_a_place"),
     59: ("plot/test_percentiles.py", "test_one_value_is_a_chart"),
-    60: ("io/test_sanity_checks.py", "test_a_latency_longer_than_its_run_is_remarked_on"),
+    60: ("io/test_consistent.py", "test_a_latency_longer_than_its_run_is_remarked_on"),
     61: ("analysis/test_correct.py", "test_a_long_stall_at_a_short_interval_is_counted_not_listed"),
     62: ("analysis/test_correct.py", "test_correcting_twice_is_refused"),
     63: ("cli/test_judging_commands.py", "test_nonsense_is_refused_in_a_line"),

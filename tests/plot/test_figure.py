@@ -1,16 +1,26 @@
-"""Files that charts go to."""
+"""What all charts share: figures, colours, words, and a path in place of data."""
 
 from __future__ import annotations
+
+from itertools import combinations
 
 import matplotlib as mpl
 import numpy as np
 import pytest
+from matplotlib import pyplot as plt
+from matplotlib.colors import to_rgb, to_rgba
 from matplotlib.figure import Figure
 
 import latencykit as lk
 from latencykit import plot
+from latencykit._text import plain
+from latencykit.plot import style
+from latencykit.plot.curves import curve_of, two_stories
 from latencykit.plot.files import save
-from tests.conftest import python
+from latencykit.plot.series import as_series, chart_title, conditions, read_paths
+from latencykit.plot.style import _LIGHT, BLUE, COLOURS, INK, lighten, series_styles, shorten
+from latencykit.units import sure_percentile
+from tests.conftest import RAW, TAGGED, needs_package, python
 from tests.plot.conftest import CHARTS
 
 
@@ -86,3 +96,138 @@ def test_bare_numbers_have_no_unit():
     ax = plot.percentiles(bare, ax=figure.add_subplot())
     figure.draw_without_rendering()
     assert [label.get_text() for label in ax.get_yticklabels()][-2:] == ["1,000", "10,000"]
+
+
+# ---------------------------------------------------------------- style
+
+# Machado, Oliveira, Fernandes (2009), severity 1.0
+MATRICES = """
+normal 1 0 0 0 1 0 0 0 1
+deuteranopia 0.367322 0.860646 -0.227968 0.280085 0.672501 0.047413 -0.01182 0.04294 0.968881
+protanopia 0.152286 1.052583 -0.204868 0.114503 0.786281 0.099216 -0.003882 -0.048116 1.051998
+tritanopia 1.255528 -0.076749 -0.178779 -0.078411 0.930809 0.147602 0.004733 0.691367 0.3039
+"""
+ROWS = [line.split() for line in MATRICES.strip().splitlines()]
+SIGHT = {name: np.array(numbers, float).reshape(3, 3) for name, *numbers in ROWS}
+
+
+def lab(colour, sight):
+    rgb = np.array(to_rgb(colour))
+    light = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    linear = np.clip(sight @ light, 0, 1)
+    to_xyz = [[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]
+    xyz = np.array(to_xyz) @ linear / [0.9505, 1, 1.089]
+    f = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116)
+    return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
+
+
+@pytest.mark.parametrize("sight", SIGHT)
+def test_colours_stay_apart_for_every_eye(sight):
+    seen = [lab(colour, SIGHT[sight]) for colour in COLOURS]
+    assert min(np.linalg.norm(a - b) for a, b in combinations(seen, 2)) > 15
+
+
+@pytest.mark.parametrize("corrected", [0, 4, 5, 12])  # of them, beside one that is not
+def test_twenty_four_series_are_distinguishable(corrected):
+    done = lk.Histogram.of([1e6, 2e6]).with_run(corrected="schedule")
+    names = {f"corrected {k}": done for k in range(corrected)} | (
+        {"raw": None} if corrected else {}
+    )
+    others = {f"host{k}": None for k in range((20 if 0 < corrected < 5 else 24) - len(names))}
+    styles = series_styles(names | others).values()
+    assert len({(style["color"], style["marker"]) for style in styles}) == len(names | others)
+
+
+def test_foreign_text_is_never_mathematics_nor_control():
+    assert plain("$x^2$ \x1b[31m") == r"\$x^2\$ \x1b[31m"
+    text = Figure().text(0.5, 0.5, plain(r"$\frac{a}{b$ $"))
+    text.figure.draw_without_rendering()
+    assert text.get_window_extent().width > 0
+
+
+def test_long_names_keep_both_ends():
+    assert shorten("a" * 30 + "-0001", 12).endswith("0001")
+    assert len(shorten("a" * 30, 12)) == 12
+    assert shorten("short", 12) == "short"
+
+
+def test_each_colour_of_an_artist_is_exchanged_by_itself() -> None:
+    with plt.style.context("dark_background"):
+        figure, ax = plt.subplots()
+        lines = ax.vlines([1, 2, 3], 0, 1, color=[INK, BLUE, "#123456"], alpha=0.5)
+        lighten(ax)
+        plt.close(figure)
+    light = [to_rgba(colour, 0.5) for colour in (_LIGHT[INK], _LIGHT[BLUE], "#123456")]
+    assert np.allclose(lines.get_color(), light)
+
+
+def test_shortened_names_are_distinct_and_have_numbers_only_where_they_must():
+    short = style.short_names([f"{'x' * 30}{k}{'y' * 30}" for k in range(12)], 20)
+    assert len({*short}) == 12
+    assert max(map(len, short)) <= 20
+    assert style.short_names([f"{'word ' * 9}{k}" for k in range(3)], 20) == ["…0", "…1", "…2"]
+
+
+# ---------------------------------------------------------------- words
+
+
+def test_conditions_are_what_the_run_says():
+    run = lk.Run(tool="wrk2", loop="open", connections=10, rate=500.0, measure="response")
+    run = run.replace(corrected="schedule", timeouts=8)
+    said = conditions(lk.Histogram.of([1], run=run))
+    assert said == [
+        "wrk2", "500 requests/s offered", "open loop", "10 connections", "response times",
+        "timed from the schedule",
+        "8 timed out",
+    ]  # fmt: skip
+
+
+def test_titles_of_several():
+    h = lk.Histogram.of([1, 2])
+    assert chart_title({"a": h, "b": h, "c": h}) == "a, b and c · 6 requests"
+    assert chart_title({str(k): h for k in range(12)}) == "12 series · 24 requests"
+    assert chart_title({str(k): h for k in range(12)}, "runs") == "12 runs · 24 requests"
+    assert chart_title({"raw": h, "corrected": h}) == "raw and corrected"  # the same requests twice
+
+
+def test_the_limit_of_trust_is_never_rounded_up():
+    for limit in (50.0, 63.2, 95.01, 99.94618, 99.9999631):
+        assert limit * (1 - 0.02) < sure_percentile(limit) <= limit
+
+
+def test_two_stories_need_a_difference():
+    h = lk.Histogram.of([1_000_000] * 1000)
+    other = h.with_run(corrected="us")
+    assert two_stories({"raw": h, "b": other}, {"raw": curve_of(h), "b": curve_of(other)}) is None
+    slow = lk.Histogram.of([1_000_000] * 900 + [10**9] * 200)
+    curves = {"raw": curve_of(h), "corrected": curve_of(slow)}
+    story = two_stories({"raw": h, "corrected": slow}, curves)
+    assert story == "Two stories: p90 is 1 ms or 1 s"
+
+
+# ---------------------------------------------------------------- paths
+
+
+def test_a_path_is_read_wherever_data_is_taken():
+    log = lk.read(RAW)
+    assert read_paths(str(RAW)) == read_paths(RAW) == log
+    assert as_series({"before": RAW, "after": log}) == {"before": log, "after": log}
+    assert list(as_series({"a": RAW, "b": TAGGED})) == ["a", "b:get", "b:set"]
+    ax = lk.plot.percentiles(str(RAW), ax=Figure().add_subplot())
+    assert ax.get_lines()
+
+
+def test_a_page_names_the_file_that_it_read(tmp_path):
+    page = lk.report(RAW, tmp_path / "page.html").read_text(encoding="utf-8")
+    assert RAW.name in page
+    copy = tmp_path / "x.html"
+    copy.write_bytes(RAW.read_bytes())
+    with pytest.raises(lk.LatencyKitError, match="input"):
+        lk.report(copy, copy)
+
+
+@needs_package("anywidget", "lab")
+def test_the_explorer_reads_a_file():
+    explorer = lk.explore(str(RAW))
+    explorer.selection = (1.0, 5.0)
+    assert explorer.selected == lk.read(RAW).between(1.0, 5.0)

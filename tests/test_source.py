@@ -1,14 +1,55 @@
-"""Positions have numpy's own index type: with int64, nothing would run where an index has 32 bits."""
+"""Rules that the source keeps: no circle of imports, positions of 64 bits, no tuned number in a function."""
 
 from __future__ import annotations
 
 import ast
 import re
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+
+import pytest
 
 import latencykit
 
+# ---------------------------------------------------------------- circles of imports
+
 ROOT = Path(latencykit.__file__).parent
+PACKAGES = ("core", "hdr", "analysis", "io", "history", "record", "ctrlz", "plot", "views")
+PACKAGES += ("distributed", "cli")
+
+
+def imports_of(package: str) -> dict[str, set[str]]:
+    """Module → modules of the same package that it imports anywhere in its text."""
+    paths = list((ROOT / package).rglob("*.py"))
+    places = ((ROOT.name, *path.relative_to(ROOT).with_suffix("").parts) for path in paths)
+    names = (".".join(parts).removesuffix(".__init__") for parts in places)
+    modules = dict(zip(names, paths, strict=True))
+    found: dict[str, set[str]] = {name: set() for name in modules}
+    for name, path in modules.items():
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            for alias in node.names if isinstance(node, ast.ImportFrom) else ():
+                target = f"{node.module}.{alias.name}"  # a module, or a name in one
+                found[name].add(target if target in modules else node.module)
+        found[name] &= modules.keys() - {name}
+    return found
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_no_module_imports_itself_by_way_of_others(package: str) -> None:
+    try:
+        TopologicalSorter(imports_of(package)).prepare()
+    except CycleError as error:
+        pytest.fail(" → ".join(error.args[1]))
+
+
+def test_the_check_sees_a_circle() -> None:
+    assert "latencykit.core.quantiles" in imports_of("core")["latencykit.core.histogram"]
+    with pytest.raises(CycleError):
+        TopologicalSorter({"a": {"b"}, "b": {"a"}}).prepare()
+
+
+# ---------------------------------------------------------------- positions
+
 MAKES_POSITIONS = {"as_positions", "np.flatnonzero", "np.argsort", "len"}
 """Calls whose result has that type, or is a Python number."""
 
@@ -145,3 +186,30 @@ def test_the_rule_on_products_finds_what_it_is_for():
     assert _products(ast.parse(wrong)) == [("f", 3)]
     assert _products(ast.parse(right)) == []
     assert _products(ast.parse("def f(n, step):\n    return np.arange(n) * np.int64(step)")) == []
+
+
+# ---------------------------------------------------------------- tuned numbers
+
+MODULES = (
+    "stalls", "stall_records", "facts", "omission", "diagnosis", "explanations", "timeouts", "period",
+)  # fmt: skip
+
+PLAIN = {0, 0.5, 1, 2, 4, 10, 50, 100, 1e9, 2e9}
+"""Halves and quarters, the base of decades, the median, percent, nanoseconds of a second."""
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_functions_hold_no_tuned_number(module: str) -> None:
+    path = Path(latencykit.__file__).parent / "analysis" / f"{module}.py"
+    nodes = ast.walk(ast.parse(path.read_text("utf-8")))
+    functions = [node for node in nodes if isinstance(node, ast.FunctionDef)]
+    found = {
+        f"{module}.py:{node.lineno}: {node.value}"
+        for function in functions
+        for node in ast.walk(function)
+        if isinstance(node, ast.Constant)
+        and isinstance(node.value, (int, float))
+        and not isinstance(node.value, bool)
+        and node.value not in PLAIN
+    }
+    assert found == set()

@@ -1,4 +1,4 @@
-"""pandas ⇄ Samples: what goes in comes out, whatever type the columns have."""
+"""Samples: what they take, there and back through pandas, and those of several files as one."""
 
 from __future__ import annotations
 
@@ -6,9 +6,58 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import latencykit as lk
 from latencykit.core.run import Run
 from latencykit.core.samples import Samples
 from latencykit.errors import InvalidArgumentError
+
+# ---------------------------------------------------------------- arguments
+
+MS = np.array([1, 2], "m8[ms]")
+
+
+@pytest.mark.parametrize("unit", ["ns", "s"])
+@pytest.mark.parametrize(
+    "times",
+    [MS, MS.astype("m8[us]"), pd.Series(MS, index=[7, 5]), pd.to_timedelta([1, 2], "ms")],
+    ids=["m8[ms]", "m8[us]", "Series", "TimedeltaIndex"],
+)
+def test_timedeltas_have_their_own_unit(times, unit):
+    assert lk.Samples(duration=times, unit=unit).duration.tolist() == [1_000_000, 2_000_000]
+
+
+def test_datetimes_are_points_in_time():
+    days = np.array(["2026-01-01", "2026-01-02"], "M8[D]")
+    samples = lk.Samples(duration=MS, start=days)
+    assert np.diff(samples.start).tolist() == [86_400 * 10**9]
+    assert samples.start[0] == int(days[0].astype("M8[ns]").astype(np.int64))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        ["5ms", "6ms"], np.array([1, "a"], object), [1j, 2j], [True, False], [b"1", b"2"],
+        np.ma.array([1, 1000], mask=[False, True]), np.array([1, "NaT"], "m8[ms]"),
+        np.array(["2300-01-01", "2026-01-01"], "M8[D]"), [1, np.nan], [1, 1e300],
+        [1, 10**12], pd.array([1, None], dtype="Int64"),
+    ],
+    ids=repr,
+)  # fmt: skip
+@pytest.mark.parametrize("role", ["duration", "start", "intended"])
+def test_what_is_not_a_time_is_refused(role, values):
+    columns = {"duration": [1, 2], role: values}
+    with pytest.raises(lk.InvalidArgumentError) as caught:
+        lk.Samples(**columns, unit="s")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("values", [["a", "b"], [1, np.nan], [1, np.inf], [1, 2**70], [1, 1j]])
+def test_connections_are_whole_numbers(values):
+    with pytest.raises(lk.InvalidArgumentError, match="whole numbers"):
+        lk.Samples(duration=[1, 2], connection=values)
+
+
+# ---------------------------------------------------------------- pandas
 
 START = 1_795_219_788_779_885_974  # needs all 61 bits: a float64 would be off by 100 ns
 
@@ -107,3 +156,45 @@ def test_times_further_apart_than_an_int64_holds_are_refused(columns):
         Samples(duration=[1, 1], **columns)
     longest = Samples(duration=[1, 1], start=[0, (1 << 63) - 2])
     assert longest.elapsed == pytest.approx(9.22e9, rel=1e-3)
+
+
+# ---------------------------------------------------------------- requests of several files, by the clock
+
+
+def test_requests_stay_requests() -> None:
+    rng = np.random.default_rng(1)
+    whole = lk.Samples(
+        start=np.sort(rng.uniform(1.7e18, 1.7e18 + 60e9, 3000)),
+        duration=rng.exponential(1e6, 3000),
+        connection=rng.integers(4, size=3000),
+        endpoint=["/cart", "/pay", "/"] * 1000,
+    )
+    halves = [whole.select(np.arange(k, 3000, 2)) for k in (0, 1)]
+    joined = lk.merge(halves)
+    assert isinstance(joined, lk.Samples)
+    assert np.array_equal(joined.start, whole.start)
+    assert np.array_equal(joined.duration, whole.duration)
+    assert joined.columns["endpoint"].tolist() == whole.columns["endpoint"].tolist()
+    assert np.unique(joined.connection).size == 8  # other connections, in another file
+    assert joined.evidence().doubts() == whole.evidence().doubts()
+
+
+def test_one_incident_is_one_finding() -> None:
+    """Two load generators that wait for one frozen server."""
+    server = lk.simulate.Server("1ms", stalls=[lk.simulate.Stall(10, 4)], ideal=True)
+    parts = [lk.simulate.paced_loop(server, rate=100, duration=30, connections=4) for _ in range(2)]
+    found = lk.diagnose(lk.merge(parts))
+    assert found.verdict == "omits"
+    assert len(found.stalls) == 1
+    assert found.stalls.missing.sum() == pytest.approx(2 * 4 * 100, rel=0.05)
+
+
+def test_failures_and_dates() -> None:
+    good = lk.Samples(start=[0, 10], duration=[1, 2], unit="ms")
+    bad = lk.Samples(start=[5], duration=[3], unit="ms", outcome=["error"])
+    both = lk.merge([good, bad])
+    assert both.good.tolist() == [True, False, True]
+    assert both.histogram().run.failed == 1
+    dated = lk.Samples(start=[1_700_000_000_000], duration=[3], unit="ms")
+    assert isinstance(lk.merge([good, dated]), lk.Histogram)  # nothing tells when one began
+    assert len(lk.merge([good, dated], align="relative")) == 3
