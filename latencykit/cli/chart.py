@@ -20,6 +20,7 @@ from latencykit.cli.options import (
     format_option,
     inputs,
     slo_of,
+    slo_option,
     with_unit,
 )
 from latencykit.cli.output import atomic, beside, print_assumed_units, print_written, write_page
@@ -54,7 +55,7 @@ _PAGE_OPTIONS = ("slo", "title", "expected_interval")
 )
 @click.option("--kind", type=click.Choice(_KINDS), default="percentiles", help="Kind of chart.")
 @click.option("--runs", is_flag=True, help="Repeated runs: thin lines and their envelope.")
-@click.option("--slo", metavar="SPEC", help="Limits to draw, such as 99.9=20ms,max=1s, or a file.")
+@slo_option(help="Limits to draw, such as 99.9=20ms,max=1s, or a file.")
 @click.option("--nines", type=Real(1, 12), help="Number of nines before 100 %.")
 @click.option(
     "--y", type=click.Choice(["log", "linear"]), show_default="log", help="Scale of the value axis."
@@ -80,7 +81,13 @@ _PAGE_OPTIONS = ("slo", "title", "expected_interval")
 )
 @format_option
 def command(
-    given: Inputs, out: Path | None, kind: str, term: bool, style: str, **look: Any
+    given: Inputs,
+    out: Path | None,
+    kind: str,
+    specs: tuple[str, ...],
+    term: bool,
+    style: str,
+    **look: Any,
 ) -> None:
     """Plot the full distribution, or latency over time.
 
@@ -91,6 +98,7 @@ def command(
     latencykit chart run.hlog --term
     """
     page = out is not None and out.suffix.lower() in (".html", ".htm")
+    look["slo"] = slo_of(specs) if specs else None
     if term and given.out_unit is not None:
         raise InvalidArgumentError(
             "--out-unit is for pictures; the terminal gives each value the unit that suits it"
@@ -117,9 +125,6 @@ def command(
         )
     if out is not None and not page:
         checked_chart(out)  # before anything is read
-    spec = look["slo"]
-    if spec:
-        look["slo"] = slo_of(spec)
     counted = kind in ("percentiles", "density", "ccdf") and not (term or page)
     loaded = with_parts(load(given.selecting(counted=counted), shown=True))
     if term:
@@ -134,7 +139,7 @@ def command(
             return
     target = out or beside(loaded[0].path, ".png" if kind == "percentiles" else f".{kind}.png")
     if page:
-        write_page(loaded, target, given, spec, **{name: look[name] for name in _PAGE_OPTIONS})
+        write_page(loaded, target, given, specs, **{name: look[name] for name in _PAGE_OPTIONS})
     else:
         from latencykit import plot
         from latencykit.plot.files import save
@@ -169,7 +174,7 @@ def command(
                 )
             pixels = float(width), float(height)
         look |= {"size": pixels, "dpi": look["dpi"] or 100}
-        with atomic(target, given.files, spec) as temporary:
+        with atomic(target, given.files, *specs) as temporary:
             save(getattr(plot, kind), data, temporary, unit=given.out_unit, **look)
     print_assumed_units({entry.name: entry.data.run for entry in loaded})
     record: JSONObject = {"output": str(target)}

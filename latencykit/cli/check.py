@@ -22,6 +22,7 @@ from latencykit.cli.options import (
     progress,
     share,
     slo_of,
+    slo_option,
 )
 from latencykit.cli.output import atomic, print_assumed_units, print_json, print_text
 from latencykit.errors import InvalidArgumentError
@@ -32,11 +33,8 @@ if TYPE_CHECKING:
 
 @click.command("check", cls=Command)
 @inputs(split=True)
-@click.option(
-    "--slo",
-    "spec",
+@slo_option(
     required=True,
-    metavar="SPEC",
     help="Limits such as 99.9=20ms,max=1s,failed=0.1%, 'ttft 99=500ms, tpot 95=50ms', or a file.",
 )
 @click.option(
@@ -59,7 +57,7 @@ if TYPE_CHECKING:
 @format_option
 def command(
     given: Inputs,
-    spec: str,
+    specs: tuple[str, ...],
     joint: str | None,
     store: str | None,
     sure: bool,
@@ -87,7 +85,7 @@ def command(
     from latencykit.analysis.slo import SLOResult, passed, seconds_of, with_history
     from latencykit.views.slo import check_record, check_text, exit_text, junit_xml
 
-    slo, least = slo_of(spec), None if joint is None else share(joint)
+    slo, least = slo_of(specs), None if joint is None else share(joint)
     checked: dict[str, SLOResult] = {}
     # The requests of a file together, unless limits or options name parts of them.
     together = given.selection.by is None and all(limit.series is None for limit in slo.limits)
@@ -122,7 +120,7 @@ def command(
     rows = [row for results in checked.values() for row in results]
     good = passed(rows, strict=strict, sure=sure)
     if junit is not None:
-        with atomic(junit, given.files, spec) as temporary:
+        with atomic(junit, given.files, *specs) as temporary:
             temporary.write_text(junit_xml(checked, strict=strict, sure=sure), encoding="utf-8")
     if style == "json":
         notes = [f"{entry.name}: {text}" for entry in loaded for text in entry.data.run.notes]

@@ -16,6 +16,7 @@ from latencykit.cli.options import (
     confidence_option,
     format_option,
     inputs,
+    list_option,
     noise_of,
     note,
     numbers,
@@ -53,9 +54,7 @@ from latencykit.errors import InvalidArgumentError
     metavar="COND",
     help='Exit with 1 if this holds with confidence: "p99.9 > +5%", "mean > +1ms".',
 )
-@click.option(
-    "--percentiles", metavar="LIST", help="Percentiles; by default those that every run supports."
-)
+@list_option("--percentiles", help="Percentiles; by default those that every run supports.")
 @click.option(
     "--margin",
     metavar="P%",

@@ -7,7 +7,14 @@ from pathlib import Path
 import click
 
 from latencykit.cli.inputs import load, without_aggregates
-from latencykit.cli.options import OUTPUT_FILE, Command, Inputs, format_option, inputs
+from latencykit.cli.options import (
+    OUTPUT_FILE,
+    Command,
+    Inputs,
+    format_option,
+    inputs,
+    list_option,
+)
 from latencykit.cli.output import atomic, print_assumed_units, print_written
 
 
@@ -15,7 +22,7 @@ from latencykit.cli.output import atomic, print_assumed_units, print_written
 @inputs(nargs=1)
 @click.argument("out", type=OUTPUT_FILE)
 @click.option("--ticks", type=click.IntRange(1), default=5, help="Rows per half distance in .hgrm.")
-@click.option("--percentiles", metavar="LIST", help="Percentiles of every interval, in .csv.")
+@list_option("--percentiles", help="Percentiles of every interval, in .csv.")
 @click.option("--csv", "as_csv", is_flag=True, help="Write .hgrm in its CSV form.")
 @format_option
 def command(

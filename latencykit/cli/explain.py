@@ -13,6 +13,7 @@ from latencykit.cli.options import (
     chart_option,
     format_option,
     inputs,
+    list_option,
     names_in,
     note,
     progress,
@@ -28,10 +29,9 @@ from latencykit.cli.output import print_assumed_units, print_json, print_text, w
     help="Requests above it are slow: a percentile, or a latency such as 200ms; by default the "
     "highest of p99, p95 and p90 at which something stands out.",
 )
-@click.option(
+@list_option(
     "--by",
     "attributes",
-    metavar="LIST",
     help="Columns to look at, such as endpoint,host; all without it.",
 )
 @click.option(

@@ -16,6 +16,7 @@ from latencykit.cli.options import (
     counts,
     format_option,
     inputs,
+    list_option,
     note,
     numbers,
     progress,
@@ -31,13 +32,7 @@ if TYPE_CHECKING:
 @click.command("fanout", cls=Command)
 @inputs(split=True)
 @chart_option
-@click.option(
-    "-n",
-    "--calls",
-    metavar="LIST",
-    default="1,10,100",
-    help="Numbers of calls that a user waits for.",
-)
+@list_option("-n", "--calls", default=["1,10,100"], help="Numbers of calls that a user waits for.")
 @click.option(
     "--independent",
     is_flag=True,
@@ -46,11 +41,10 @@ if TYPE_CHECKING:
 @click.option(
     "--quorum", type=click.IntRange(1), metavar="K", help="Users wait for the K fastest calls only."
 )
-@click.option(
+@list_option(
     "--sequential",
     "--series-of",
     "sequential",
-    metavar="LIST",
     help="Numbers of calls made one after the other instead.",
 )
 @click.option(
@@ -58,12 +52,7 @@ if TYPE_CHECKING:
     metavar="P",
     help="Send a second call after this percentile of one, such as 95.",
 )
-@click.option(
-    "--percentiles",
-    metavar="LIST",
-    default="50,90,99,99.9",
-    help="Percentiles of the users' latency.",
-)
+@list_option("--percentiles", default=["50,90,99,99.9"], help="Percentiles of the users' latency.")
 @format_option
 def command(
     given: Inputs,

@@ -19,6 +19,7 @@ from latencykit.cli.options import (
     Inputs,
     format_option,
     inputs,
+    list_option,
     names_in,
     note,
     progress,
@@ -95,9 +96,7 @@ def add(
 @_store
 @_label
 @_branch
-@click.option(
-    "--statistics", metavar="LIST", help="Such as p50,p99; by default p50, p99 and p99.9, or mean."
-)
+@list_option("--statistics", help="Such as p50,p99; by default p50, p99 and p99.9, or mean.")
 @click.option(
     "--rename",
     multiple=True,
@@ -168,8 +167,8 @@ def check(
 @_store
 @_branch
 @click.option("--series", multiple=True, metavar="NAME", help="Only this series (repeatable).")
-@click.option(
-    "--statistics", default="p50,p99,p99.9,mean", metavar="LIST",
+@list_option(
+    "--statistics", default=["p50,p99,p99.9,mean"],
     help="Statistics; those that no run has are left out.",
 )  # fmt: skip
 @click.option("--last", type=click.IntRange(1), default=1000, help="Latest runs to show.")

@@ -21,6 +21,7 @@ from latencykit.cli.options import (
     percentiles_option,
     progress,
     slo_of,
+    slo_option,
 )
 from latencykit.cli.output import (
     print_assumed_units,
@@ -34,19 +35,14 @@ from latencykit.cli.output import (
 @click.command("load", cls=Command)
 @inputs()
 @chart_option
-@click.option(
-    "--slo",
-    "spec",
-    metavar="SPEC",
-    help="Limits such as 99=20ms, or a file: find the highest load that meets them.",
-)
+@slo_option(help="Limits such as 99=20ms, or a file: find the highest load that meets them.")
 @percentiles_option
 @confidence_option
 @format_option
 def command(
     given: Inputs,
     out: Path | None,
-    spec: str | None,
+    specs: tuple[str, ...],
     percentiles: str,
     confidence: float,
     style: str,
@@ -67,7 +63,7 @@ def command(
     from latencykit.ctrlz.sweep import RECORD, runs_in
     from latencykit.views.load import load_record, load_text, load_words
 
-    slo, shown = None if spec is None else slo_of(spec), numbers(percentiles)
+    slo, shown = slo_of(specs) if specs else None, numbers(percentiles)
     folders = [path for path in given.files if (Path(path) / RECORD).is_file()]
     others = tuple(path for path in given.files if path not in folders)
     runs: dict[str, Any] = runs_of(replace(given, files=others)) if others else {}
@@ -84,7 +80,7 @@ def command(
         from latencykit.plot.load_chart import load_curve as chart
 
         look = {"percentiles": shown, "confidence": confidence, "unit": given.out_unit}
-        write_chart(chart, curve, out, given.files, spec, **look)
+        write_chart(chart, curve, out, given.files, *specs, **look)
     if style == "json":
         print_json(record)
     else:

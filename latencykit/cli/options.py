@@ -7,7 +7,7 @@ import functools
 import math
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -257,8 +257,17 @@ format_option = click.option(
 confidence_option = click.option(
     "--confidence", type=Real(0.5, 0.9999), default=0.95, help="Confidence level of the intervals."
 )
-percentiles_option = click.option(
-    "--percentiles", metavar="LIST", default="50,90,99,99.9", help="Percentiles to show."
+
+
+def _joined(_context: click.Context, _option: click.Parameter, texts: Sequence[str]) -> str | None:
+    """The lists of an option that was given several times as one."""
+    return ",".join(texts) or None
+
+
+list_option = functools.partial(click.option, metavar="LIST", multiple=True, callback=_joined)
+slo_option = functools.partial(click.option, "--slo", "specs", metavar="SPEC", multiple=True)
+percentiles_option = list_option(
+    "--percentiles", default=["50,90,99,99.9"], help="Percentiles to show."
 )
 chart_option = click.option(
     "-o",
@@ -404,18 +413,22 @@ def with_unit(_context: click.Context, option: click.Parameter, text: str | None
     return text
 
 
-def slo_of(spec: str) -> SLO:
-    """Return the SLO that a text states, or that a file contains."""
+def slo_of(specs: Sequence[str]) -> SLO:
+    """Return the SLO that texts state, or that files contain."""
     from latencykit.analysis.slo import SLO
 
-    path = Path(spec)
-    if len(spec) < 1000 and path.is_file():
-        return SLO.parse(path.read_text(encoding="utf-8", errors="replace"))
-    if "=" not in spec and "<" not in spec and path.suffix:
-        raise InvalidArgumentError(
-            f"{spec}: neither a file nor limits; write for example --slo 99.9=20ms,max=1s"
-        )
-    return SLO.parse(spec)
+    texts = []
+    for spec in specs:
+        path = Path(spec)
+        if len(spec) < 1000 and path.is_file():
+            texts.append(path.read_text(encoding="utf-8", errors="replace"))
+        elif "=" not in spec and "<" not in spec and path.suffix:
+            raise InvalidArgumentError(
+                f"{spec}: neither a file nor limits; write for example --slo 99.9=20ms,max=1s"
+            )
+        else:
+            texts.append(spec)
+    return SLO.parse("\n".join(texts))
 
 
 def need_unit(name: str, run: Run) -> None:

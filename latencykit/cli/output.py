@@ -138,7 +138,7 @@ def write_chart(
 
 
 def write_page(
-    loaded: Sequence[Input], target: Path, given: Inputs, spec: str | None, **options: Any
+    loaded: Sequence[Input], target: Path, given: Inputs, specs: Sequence[str], **options: Any
 ) -> None:
     """Write the interactive page of some series."""
     if given.out_unit is not None:
@@ -169,6 +169,6 @@ def write_page(
             part = None if entry.data.run.aggregate else entry.series
             origins[entry.name] |= {"by": chosen.by, "part": part}
     command = shlex.join(["latencykit", *args])
-    with atomic(target, given.files, spec) as temporary:
+    with atomic(target, given.files, *specs) as temporary:
         text = page_html(named, files=files, command=command, origins=origins, **options)
         temporary.write_text(text, encoding="utf-8")

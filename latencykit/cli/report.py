@@ -15,6 +15,7 @@ from latencykit.cli.options import (
     inputs,
     sender_options,
     slo_of,
+    slo_option,
     with_unit,
 )
 from latencykit.cli.output import beside, print_assumed_units, print_written, write_page
@@ -23,12 +24,7 @@ from latencykit.cli.output import beside, print_assumed_units, print_written, wr
 @click.command("report", cls=Command)
 @inputs(split=True)
 @click.option("-o", "--output", "out", type=OUTPUT_FILE, help="File to write (.html).")
-@click.option(
-    "--slo",
-    "spec",
-    metavar="SPEC",
-    help="Limits to check and draw, such as 99.9=20ms,max=1s, or a file.",
-)
+@slo_option(help="Limits to check and draw, such as 99.9=20ms,max=1s, or a file.")
 @click.option(
     "--expected-interval",
     metavar="D",
@@ -47,7 +43,7 @@ from latencykit.cli.output import beside, print_assumed_units, print_written, wr
 def command(
     given: Inputs,
     out: Path | None,
-    spec: str | None,
+    specs: tuple[str, ...],
     expected_interval: str | None,
     rate: float | None,
     connections: int | None,
@@ -75,8 +71,8 @@ def command(
         loaded,
         target,
         given,
-        spec,
-        slo=slo_of(spec) if spec else None,
+        specs,
+        slo=slo_of(specs) if specs else None,
         title=title,
         expected_interval=expected_interval,
         rate=rate,

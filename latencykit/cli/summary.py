@@ -22,6 +22,7 @@ from latencykit.cli.options import (
     confidence_option,
     format_option,
     inputs,
+    list_option,
     numbers,
 )
 from latencykit.cli.output import print_assumed_units, print_json, print_text
@@ -36,9 +37,8 @@ _DEFAULT = "50,75,90,95,99,99.9,99.99,99.999,100"
 
 @click.command("summary", cls=Command)
 @inputs(split=True)
-@click.option(
+@list_option(
     "--percentiles",
-    metavar="LIST",
     help=f"Percentiles to show, or all that the tool reported.  [default: of {_DEFAULT} those "
     "that fit the terminal]",
 )

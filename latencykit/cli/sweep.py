@@ -17,6 +17,7 @@ from latencykit.cli.options import (
     percentiles_option,
     share,
     slo_of,
+    slo_option,
 )
 from latencykit.cli.output import print_result, print_sentences, write_chart
 
@@ -25,13 +26,7 @@ from latencykit.cli.output import print_result, print_sentences, write_chart
 @click.argument(
     "load_generator", metavar="-- CMD…", nargs=-1, required=True, type=click.UNPROCESSED
 )
-@click.option(
-    "--slo",
-    "spec",
-    metavar="SPEC",
-    required=True,
-    help="Limits such as 99=20ms,failed=0.1%, or a file.",
-)
+@slo_option(required=True, help="Limits such as 99=20ms,failed=0.1%, or a file.")
 @click.option(
     "--from",
     "start",
@@ -95,7 +90,7 @@ from latencykit.cli.output import print_result, print_sentences, write_chart
 @format_option
 def command(
     load_generator: tuple[str, ...],
-    spec: str,
+    specs: tuple[str, ...],
     out: Path | None,
     style: str,
     precision: str,
@@ -123,7 +118,7 @@ def command(
     shown = numbers(percentiles)
     result = sweep(
         load_generator,
-        slo_of(spec),
+        slo_of(specs),
         precision=share(precision),
         format=format_in,
         progress=note,
@@ -132,7 +127,7 @@ def command(
     if out is not None and result.curve is not None:
         from latencykit.plot.load_chart import sweep as chart
 
-        write_chart(chart, result, out, (), spec)
+        write_chart(chart, result, out, (), *specs)
     record = sweep_record(result, shown)
     print_result(style, lambda: record, lambda: sweep_text(record, style))
     print_sentences(sweep_words(result), style)

@@ -215,6 +215,18 @@ def test_check_takes_files_and_writes_junit(run, tmp_path):
     assert ET.parse(report).getroot().get("failures") == "2"
 
 
+def test_limits_and_lists_given_several_times_add_up(run, tmp_path):
+    spec = tmp_path / "slo.txt"
+    spec.write_text("p90=1s\n")
+    words = ["--slo", "50=1s, max=9s", "--slo", spec, "--slo", "p99=1s"]
+    rows = run.json("check", RAW, "--unit", "ns", *words)["rows"]
+    assert [row["statistic"] for row in rows] == ["p50", "max", "p90", "p99"]
+    calls = ["-n", "1,10", "-n", "100", "--percentiles", "50", "--percentiles", "99"]
+    rows = run.json("fanout", RAW, *calls)["series"][0]["rows"]
+    assert {row["n"] for row in rows} == {1, 10, 100}
+    assert [level["percentile"] for level in rows[0]["percentiles"]] == [50, 99]
+
+
 def test_check_writes_nothing_for_unreadable_input(run, tmp_path):
     report = tmp_path / "out.xml"
     assert run("check", tmp_path / "none.hlog", "--slo", "max=1s", "--junit", report)[0] == 2
