@@ -261,7 +261,7 @@ confidence_option = click.option(
 
 def _joined(_context: click.Context, _option: click.Parameter, texts: Sequence[str]) -> str | None:
     """The lists of an option that was given several times as one."""
-    return ",".join(texts) or None
+    return ",".join(texts) if texts else None
 
 
 list_option = functools.partial(click.option, metavar="LIST", multiple=True, callback=_joined)

@@ -60,10 +60,25 @@ def test_without_a_unit_one_clear_question(read_text, header):
         "max_latency",
         "95th_latency",
         "latency_std",
+        "usec_per_call",
     ],
 )
 def test_statistics_are_not_samples(name):
     assert names.latency_columns([name])[0] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "name,count,total_ms,avg_ms\na,100,250,2.5\nb,10,50,5\n",
+        "name,calls,total_time_ms\na,100,250\nb,10,50\n",
+        "endpoint,latency_ms,max,count\na,5,9,10\nb,6,9,12\n",
+        "cmd:calls=191,usec=108,usec_per_call=0.57\ncmd:calls=6,usec=26,usec_per_call=4.33\n",
+    ],
+)
+def test_sums_and_means_of_counted_requests_are_not_their_latencies(read_text, text):
+    with pytest.raises(LatencyKitError, match="statistics|no reader knows"):
+        read_text(text, "x.csv")
 
 
 # ---------------------------------------------------------------- dialects

@@ -287,7 +287,7 @@ def _counts(
                 f"column {value.column!r} may be a latency or the time at which {count.column!r} "
                 "was counted; name it with --column (column=) if it is a latency"
             )
-    if (why := _against(sample, parts, value, count)) is None:
+    if (why := _against(sample, parts, value, count, column)) is None:
         return shape(value=value, notes=(f"{note}of each of the values",))
     why = f"column {count.column!r} is not taken as counts ({why}): each row is one request"
     notes.append(why)
@@ -301,7 +301,11 @@ def _of_rows(parts: Sequence[ColumnName], value: ColumnName) -> bool:
 
 
 def _against(
-    sample: Sample, parts: Sequence[ColumnName], value: ColumnName, count: ColumnName
+    sample: Sample,
+    parts: Sequence[ColumnName],
+    value: ColumnName,
+    count: ColumnName,
+    column: str | None,
 ) -> str | None:
     """Why a column named as counts has none; None where it has."""
     if _of_rows(parts, value):
@@ -309,6 +313,14 @@ def _against(
     numbers = _floats(sample[count.column])
     if numbers.size >= _FEW and numbers[0] in (0, 1) and (np.diff(numbers) == 1).all():
         return "it numbers the rows"
+    sums = {"sum", "total", "cumulative"} & set(words_of(value.stem))
+    others = (part.column for part in parts if part is not count)
+    if column is None and (sums or are_statistics(others)):
+        raise InvalidArgumentError(
+            f"the rows are statistics: column {value.column!r} seems to be of all the requests "
+            f"that {count.column!r} counts, not of each; read what they were made from, or name "
+            "a column with --column (column=) if each of them took that long"
+        )
     if "weight" in count.stem or "freq" in count.stem or "occurrence" in count.stem:
         return None
     groups = [part.column for part in roles_of(sample, value.column).values()]
