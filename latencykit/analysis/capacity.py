@@ -31,7 +31,7 @@ from latencykit.core.run import require_data
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
 from latencykit.errors import DataNotAvailableError, InvalidArgumentError, require
-from latencykit.units import NANOSECONDS, format_value
+from latencykit.units import NANOSECONDS, format_rate, format_value
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -134,9 +134,7 @@ def bracket(rates: ArrayLike, outcomes: Sequence[str]) -> tuple[float, float, st
 
 
 def _rates(loads: Floats) -> str:
-    return brief_list(
-        f"{load:,.0f}/s" if load >= 100 else f"{load:.3g}/s" for load in loads.tolist()
-    )
+    return brief_list(f"{format_rate(load)}/s" for load in loads.tolist())
 
 
 # ------------------------------------------------------------

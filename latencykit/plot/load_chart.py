@@ -17,13 +17,13 @@ from latencykit.core.summary import Summary
 from latencykit.errors import DataNotAvailableError, require
 from latencykit.plot.axes import fit_values
 from latencykit.plot.label_layout import EndLabels, LineLabels, head
-from latencykit.plot.series import slo_pairs
+from latencykit.plot.series import slo_pairs, uncertain_note
 from latencykit.plot.style import AMBER, BLUE, COLOURS, GREY, INK, Look, current_axes, tidy
 from latencykit.plot.timeline_chart import foot_strip
-from latencykit.units import format_count, format_value, percentile_name
+from latencykit.units import format_count, format_rate, format_value, percentile_name
 
 if TYPE_CHECKING:
-    from latencykit.analysis.capacity import LoadCurve, LoadRow
+    from latencykit.analysis.capacity import LoadCurve
     from latencykit.analysis.slo import SLO
     from latencykit.ctrlz.sweep import Sweep
 
@@ -119,6 +119,7 @@ def load_curve(
         low, high = ax.get_ylim()
         ax.set_ylim(low / (high / low) ** ((_STRIP + _GAP) / (1 - _STRIP - _GAP)), high)
     labels = LineLabels(lower=_STRIP + _GAP)
+    causes: list[str] = []
     for k, p in enumerate(lines):
         boldest = p == max(lines)
         colour = INK if boldest and len(lines) > 1 else COLOURS[k % len(COLOURS)]
@@ -137,7 +138,10 @@ def load_curve(
             between = np.unique(np.concatenate((x, np.linspace(x[0], x[-1], 300))))
             x, y = between, 1.0 / np.interp(between, x, 1.0 / y)
         own = ax.plot(x, y, label=percentile_name(p), **{**look, "zorder": 3, **line_kwargs})
-        supported = np.array([_supported(row, p, confidence) for row in curve.rows])
+        rows = [row.percentile_rows([p], confidence) for row in curve.rows]
+        doubts = [next((row for row in known if not row.supported), None) for known in rows]
+        causes += [row.cause or "" for row in doubts if row is not None]
+        supported = np.array([row is None for row in doubts])
         mark: Look = {"linestyle": "none", "marker": "o", "markersize": 5, "zorder": 4}
         mark |= {"color": colour, "label": "_runs"}
         for chosen, face in ((supported, colour), (~supported, "white")):
@@ -165,11 +169,11 @@ def load_curve(
     limits.attach(ax)
     found = curve.capacity
     if found is not None and not math.isnan(found.rate):
-        rate, words = found.rate, f"{_rounded(found.rate)}/s"
+        rate, words = found.rate, f"{format_rate(found.rate, estimated=True)}/s"
         if math.isfinite(found.high):
             ax.axvspan(found.low, found.high, color=BLUE, alpha=0.08, linewidth=0, zorder=0)
         else:  # loads above it were not surely met, whatever the estimate
-            rate, words = found.low, f"≥ {_rounded(found.low)}/s"
+            rate, words = found.low, f"≥ {format_rate(found.low)}/s"
         if math.isfinite(found.high) or found.low:
             line = ax.axvline(rate, color=BLUE, label="_capacity", linewidth=1.4, zorder=2.5)
             bold: Look = {"fontsize": 9.5, "color": BLUE, "fontweight": "bold"}
@@ -177,7 +181,7 @@ def load_curve(
     measured = [row for row in curve.rows if not math.isnan(row.achieved)]
     if measured:  # bars at the foot; amber where less than was offered
         top = max(max(row.achieved, row.offered if row.saturated else 0.0) for row in measured)
-        strip = foot_strip(ax, _STRIP, top, top * 1.05, f"{_rate(top)}/s")
+        strip = foot_strip(ax, _STRIP, top, top * 1.05, f"{format_rate(top)}/s")
         left, right = ax.get_xlim()
         width = 0.022 * (right - left)
         strip.bar(
@@ -190,7 +194,6 @@ def load_curve(
                 strip.plot(sides, [row.offered] * 2, color=INK, linewidth=1.2)
     ax.add_artist(labels)
     tidy(ax, "load, requests per second")
-    hollow = not all(_supported(row, p, confidence) for row in curve.rows for p in lines)
     runs, bars = [row.data.run for row in curve.rows], "bars: throughput achieved"
     if any(row.saturated for row in curve.rows):
         bars += ", amber where it fell short of what was offered"
@@ -199,42 +202,29 @@ def load_curve(
         f"SLO {curve.slo}; limited by {curve.limited_by}" if curve.slo is not None else "",
         curve.capacity.reason if curve.capacity is not None else "",
         bars,
-        "hollow: the sample is too small" if hollow else "",
+        uncertain_note("hollow", causes),
         *(f"values assumed to be {one}" for one in assumed),
     ]
     head(ax, _finding(curve), " · ".join(filter(None, parts)), title, subtitle)
     return ax
 
 
-def _supported(row: LoadRow, p: float, confidence: float) -> bool:
-    return isinstance(row.data, Summary) or row.percentile_rows([p], confidence)[0].supported
-
-
-def _rounded(rate: float) -> str:
-    """Return three digits, rounded down, and no exponent."""
-    step = 10.0 ** (math.floor(math.log10(rate)) - 2) if rate > 0 else 1.0
-    return f"{float(f'{math.floor(rate / step + 1e-9) * step:.3g}'):,.10g}"
-
-
-def _rate(rate: float) -> str:
-    return f"{rate:,.0f}" if rate >= 100 else f"{rate:.3g}"
-
-
 def _finding(curve: LoadCurve) -> str:
     capacity, rows = curve.capacity, curve.rows
     if capacity is None:
-        ends = f"{_rate(rows[0].rate)} to {_rate(rows[-1].rate)} requests/s"
+        ends = f"{format_rate(rows[0].rate)} to {format_rate(rows[-1].rate)} requests/s"
         return f"{format_count(len(rows))} runs from {ends}"
     if math.isnan(capacity.rate):
         return "No load that was measured meets the SLO"
     if not capacity.low:
-        missed = f"; {_rate(capacity.high)} requests/s misses it"
+        missed = f"; {format_rate(capacity.high)} requests/s misses it"
         return f"No load measured surely meets the SLO{missed * math.isfinite(capacity.high)}"
     if math.isinf(capacity.high):
         highest = ", the highest load measured" * (capacity.low == rows[-1].rate)
-        return f"The SLO is met up to {_rate(capacity.low)} requests/s{highest}"
-    bracket = f"between {_rate(capacity.low)} (met) and {_rate(capacity.high)} (not)"
-    return f"About {_rounded(capacity.rate)} requests/s within the SLO: {bracket}"
+        return f"The SLO is met up to {format_rate(capacity.low)} requests/s{highest}"
+    bracket = f"between {format_rate(capacity.low)} (met) and {format_rate(capacity.high)} (not)"
+    rate = format_rate(capacity.rate, estimated=True)
+    return f"About {rate} requests/s within the SLO: {bracket}"
 
 
 _VERDICTS = {"met": BLUE, "missed": AMBER, "unknown": GREY}

@@ -153,9 +153,13 @@ def doubts_from(
 
 def dashes_note(doubts: Mapping[str, Sequence[Doubt]]) -> str:
     """Return what the dashes of a chart mean, or nothing where there are none."""
-    texts = (plain(cause_text(one.cause)) for some in doubts.values() for one in some)
-    causes = dict.fromkeys(filter(None, texts))
-    return f"dashed: uncertain ({', or '.join(causes)})" if causes else ""
+    return uncertain_note("dashed", (one.cause for some in doubts.values() for one in some))
+
+
+def uncertain_note(mark: str, causes: Iterable[str]) -> str:
+    """Return what a mark of uncertain values means, with their causes; nothing without any."""
+    texts = dict.fromkeys(filter(None, (plain(cause_text(cause)) for cause in causes)))
+    return f"{mark}: uncertain ({', or '.join(texts)})" if texts else ""
 
 
 # ------------------------------------------------------------

@@ -101,10 +101,8 @@ def short_names(names: Sequence[str], limit: int) -> list[str]:
     # What lies between the beginning and the end that all of them share.
     head = 0 if len(names) == 1 else _shared(names)
     tail = 0 if len(names) == 1 else _shared([name[head:][::-1] for name in names])
-    cores = [
-        ("…" if head else "") + name[head : len(name) - tail] + ("…" if tail else "")
-        for name in names
-    ]
+    after = "…" if tail and names[0][-tail] != "." else ""  # nobody misses the ending of files
+    cores = [("…" if head else "") + name[head : len(name) - tail] + after for name in names]
     short = [shorten(name, limit) for name in cores]
     if len(set(short)) < len(set(names)):
         width = len(str(len(cores))) + 2

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypedDict
 
 from latencykit._text import format_items
 from latencykit.core.summary import Summary
-from latencykit.units import format_duration, format_percentile
+from latencykit.units import format_duration, format_percentile, format_rate
 from latencykit.views.tables import Table, csv_unit
 from latencykit.views.values import (
     PercentileRecord,
@@ -125,7 +125,7 @@ def rate_text(rate: float | None) -> str:
     """Return requests per second; empty if unknown."""
     if rate is None or not math.isfinite(rate):
         return ""
-    return f"{rate:,.0f}/s" if rate >= 100 else f"{rate:.3g}/s"
+    return f"{format_rate(rate)}/s"
 
 
 def load_words(curve: LoadCurve) -> list[str]:
@@ -135,8 +135,9 @@ def load_words(curve: LoadCurve) -> list[str]:
     lines = []
     capacity = curve.capacity
     if capacity is not None and curve.slo is not None:
-        rate, low, high = (rate_text(end) for end in (capacity.rate, capacity.low, capacity.high))
-        largest = f"{curve.slo}: the largest load is about {rate}"
+        low, high = rate_text(capacity.low), rate_text(capacity.high)
+        rate = format_rate(capacity.rate, estimated=True)
+        largest = f"{curve.slo}: the largest load is about {rate}/s"
         if curve.passed is False and math.isnan(capacity.rate):
             lines.append(f"no load measured meets {curve.slo}: {capacity.reason}")
         elif math.isnan(capacity.rate):
