@@ -113,6 +113,12 @@ def percentile_named(label: str) -> float | None:
     return float(digits)
 
 
+def statistic_named(label: str) -> float | str | None:
+    """Return the percentile or the statistic that a label names, in any case; else None."""
+    level = percentile_named(label)
+    return STATISTIC_WORDS.get(label.lower()) if level is None else level
+
+
 def percentiles_in(record: Mapping[str, Any]) -> dict[float, Any]:
     """Return the entries whose keys are labels of percentiles, by these."""
     levels = {percentile_named(key): value for key, value in record.items()}
@@ -128,9 +134,7 @@ def statistics_in(record: Mapping[Any, Any]) -> tuple[dict[float, Any], dict[str
     for key, value in record.items():
         if key is None:  # the cells of a row of CSV that is longer than its header
             continue
-        level = percentile_named(key)
-        kind = STATISTIC_WORDS.get(key.lower()) if level is None else level
-        if kind is not None and value is not None:
+        if value is not None and (kind := statistic_named(key)) is not None:
             found[kind] = value
     points = {kind: value for kind, value in found.items() if isinstance(kind, float)}
     return points, {k: v for k, v in found.items() if isinstance(k, str) and k != "count"}

@@ -322,7 +322,4 @@ def read_processor(source: Source, options: ReadOptions) -> dict[str, Data]:
     return {"": data_from_points(points, int(last[5]), {"max": last[11]}, run, unit)}
 
 
-FORMATS = {
-    "hgrm": (sniff, read, write_hgrm),
-    "log-processor": (has_match(_LEGEND), read_processor),
-}
+FORMATS = {"hgrm": (sniff, read, write_hgrm), "log-processor": (has_match(_LEGEND), read_processor)}

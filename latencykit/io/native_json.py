@@ -198,6 +198,4 @@ def _numbers(values: Iterable[object]) -> bool:
     return all(isinstance(v, (int, float)) and abs(v) <= _LARGEST for v in values)
 
 
-FORMATS = {
-    "json": (has_match(r'\A\s*\{"latencykit":'), read, write_json),
-}
+FORMATS = {"json": (has_match(r'\A\s*\{"latencykit":'), read, write_json)}

@@ -251,6 +251,4 @@ def _opened(source: Source) -> Iterator[Any]:
         raise source.corrupt(None, seen, "", "convert the original again") from None
 
 
-FORMATS = {
-    "parquet": (sniff, read, write_parquet),
-}
+FORMATS = {"parquet": (sniff, read, write_parquet)}

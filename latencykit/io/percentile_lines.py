@@ -397,6 +397,4 @@ def _data(group: _Group, options: ReadOptions) -> Data:
     return of_all_requests(points, count if failed else count or None, failed, stats, run)
 
 
-FORMATS = {
-    "percentile-lines": (sniff, read),
-}
+FORMATS = {"percentile-lines": (sniff, read)}

@@ -330,46 +330,23 @@ def drop(_: str) -> None:
 
 @record(kw_only=True)
 class ReadOptions:
-    """The user's options for an input.
+    """The user's options for an input."""
 
-    Attributes
-    ----------
-    unit : str or None
-        Unit of the stored values: ``ns``, ``us``, ``ms``, ``s``, ``none``.
-    column, start_column : str or None
-        Column of latencies and of start times in tables of raw samples.
-    pattern : str or None
-        What a line of a log looks like; see `latencykit.io.tools.log_lines`.
-    lenient : bool
-        Skip corrupt lines, and report each.
-    counted : bool
-        Only histograms will be asked for: long tables of samples are counted while they are read.
-    measure : str or None
-        What is counted then, where the source knows the intended starts: ``response`` or
-        ``service``.
-    series : tuple of str
-        Series that were asked for by name. A reader of an output that holds many unlike ones gives
-        its main series where none is named, and all it holds where one is.
-    columns : bool
-        Attach further columns to samples. Without it, they are read when they are first used.
-    jobs : int or None
-        Threads that decode one table; by default as many as `latencykit._threads.jobs` says.
-    report : callable
-        Takes one sentence at a time: what was skipped, and why.
-    tally : Tally
-        Counts what was skipped.
-    """
-
-    unit: str | None = None
-    column: str | None = None
+    unit: str | None = None  # of the stored values: ``ns``, ``us``, ``ms``, ``s``, ``none``
+    column: str | None = None  # of latencies, and of starts, in tables of raw samples
     start_column: str | None = None
-    pattern: str | None = None
-    lenient: bool = False
+    pattern: str | None = None  # what a line of a log looks like, see `tools.log_lines`
+    lenient: bool = False  # skip corrupt lines, and report each
+    # Only histograms will be asked for: long tables of samples are counted while they are read,
+    # where the source knows the intended starts by this `measure`.
     counted: bool = False
     measure: Measure | None = None
+    # That were asked for by name. A reader of an output that holds many unlike ones gives its main
+    # series where none is named, and all it holds where one is.
     series: tuple[str, ...] = ()
-    columns: bool = False
-    jobs: int | None = None
+    columns: bool = False  # attach further columns to samples, else they are read when first used
+    jobs: int | None = None  # threads that decode one table; None: see `latencykit._threads.jobs`
+    # takes one sentence at a time: what was skipped, and why
     report: Callable[[str], None] = field(default=drop, repr=False)
     skipped: SkippedLines = field(default_factory=SkippedLines, repr=False, compare=False)
 
@@ -405,74 +382,39 @@ class ReadOptions:
 
 @record()
 class Format:
-    """One input or output format.
+    """One input or output format."""
 
-    Attributes
-    ----------
-    name : str
-        Short name, as ``--format-in`` takes it: ``hlog``, ``wrk2``, ``vegeta-json``.
-    title : str
-        What it is, in words.
-    level : str
-        Richest data type that it gives: ``samples``, ``log``, ``histogram`` or ``summary``.
-    suffixes : tuple of str
-        Usual file name endings, with the dot.
-    sniff : callable
-        Head → Confidence; never raises.
-    read : callable
-        (Source, ReadOptions) → mapping, or pairs, of series name and data type. The name ``""``
-        stands for "named after the file"; of pairs with equal names, later ones are numbered.
-    write : callable or None
-        (data type, path, **options) → None.
-    unit : str or None
-        Unit of the stored values by the format's own rules; None where the output states it.
-    example : str
-        The command that makes such an output.
-    """
-
-    name: str
-    title: str
-    level: str
-    suffixes: tuple[str, ...]
-    sniff: Callable[[Head], Confidence]
+    name: str  # as ``--format-in`` takes it: ``hlog``, ``wrk2``, ``vegeta-json``
+    title: str  # what it is, in words
+    level: str  # richest data type that it gives: ``samples``, ``log``, ``histogram``, ``summary``
+    suffixes: tuple[str, ...]  # usual endings of file names, with the dot
+    sniff: Callable[[Head], Confidence]  # never raises
+    # Returns series by name, as a mapping or in pairs. The name ``""`` stands for "named after the
+    # file"; of pairs with equal names, later ones are numbered.
     read: Callable[[Source, ReadOptions], dict[str, Data] | Series]
-    write: Callable[..., None] | None = None
-    unit: str | None = None
-    example: str = ""
+    write: Callable[..., None] | None = None  # (data type, path, **options)
+    unit: str | None = (
+        None  # of the stored values by the format's rules; None: the output states it
+    )
+    example: str = ""  # the command that makes such an output
 
 
 class Source:
-    """An input that can be opened again and again: a path, or a pipe spooled to disk.
-
-    Attributes
-    ----------
-    shown : str
-        The path as given, for messages.
-    path : Path
-        The same as a path.
-    file : Path
-        Where the bytes lie: `path`, or the copy of standard input or of another pipe.
-    cut : bool
-        Whether a compressed stream was found to end early.
-    prefix : str
-        Pattern of what stands before every line and is left out.
-    pasted : tuple of (Pattern, bytes)
-        What terminals, editors and pages add to a text, and what is read instead, see `clean`.
-    above : int
-        Number of lines above the text, which are left out.
-    json : bool
-        Whether JSON or the like was read of it, where a value of any type may stand anywhere.
-    highest : float or None
-        Highest latency of a log that was decoded while it was read, in the log's unit.
-    """
+    """An input that can be opened again and again: a path, or a pipe spooled to disk."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.shown = without_secrets(str(path))
-        self.cut = self.json = False
+        self.shown = without_secrets(str(path))  # the path as given, for messages
+        self.cut = False  # whether a compressed stream was found to end early
+        # whether JSON or the like was read of it, where a value of any type may stand anywhere
+        self.json = False
+        # what terminals, editors and pages add to a text, and what is read instead, see `clean`
         self.pasted: tuple[tuple[re.Pattern[bytes], bytes], ...] = ()
-        self.prefix, self.above = "", 0
+        self.prefix = ""  # pattern of what stands before every line and is left out
+        self.above = 0  # lines above the text, which are left out
+        # of a log that was decoded while it was read, its highest latency in the log's unit
         self.highest: float | None = None
         self.path = Path(path)
+        # where the bytes lie: the path, or the copy of standard input or of another pipe
         self.file = _spooled(self) if self.shown == "-" or self.path.is_fifo() else self.path
 
     @cached_property

@@ -228,11 +228,7 @@ def fact(text: str, pattern: str | re.Pattern[str], kind: Callable[[str], _Kind]
 
 
 def durations(
-    cells: Mapping[_Key, str],
-    source: Source,
-    example: str,
-    *,
-    line: int | None = None,
+    cells: Mapping[_Key, str], source: Source, example: str, *, line: int | None = None
 ) -> dict[_Key, float]:
     """Return durations with their units in ns; other text is corrupt."""
     try:
@@ -246,9 +242,7 @@ def command_of(text: str, *tools: str) -> str | None:
     """Return the command line of one of `tools` that a copied terminal shows, or None."""
     names = "|".join(map(re.escape, tools))
     match = re.search(
-        rf"^(?:[^\n]{{0,80}}?[$#%>❯] +|\+ +)?((?:\S*/)?(?:{names}) +\S[^\n]*)$",
-        text,
-        re.MULTILINE,
+        rf"^(?:[^\n]{{0,80}}?[$#%>❯] +|\+ +)?((?:\S*/)?(?:{names}) +\S[^\n]*)$", text, re.MULTILINE
     )
     return match[1].strip() if match else None
 

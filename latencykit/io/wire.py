@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -132,6 +133,17 @@ def messages(data: memoryview, schema: Schema, *, head: bool = False) -> Iterato
             return
     for part in delimited(data, head=head, fixed=begin[:1] == b"\0"):
         yield decode(part, schema, head=head)
+
+
+def first(data: bytes, schema: Schema, *path: str) -> dict[str, Any]:
+    """Return the first message at a path through the lists of a file's head, or nothing."""
+    try:
+        found = list(islice(messages(memoryview(data), schema, head=True), 1))
+    except InvalidArgumentError:
+        return {}
+    for name in path:
+        found = [inner for message in found for inner in message.get(name) or ()]
+    return found[0] if found else {}
 
 
 def follow(successor: NDArray[np.int64], first: int) -> NDArray[np.int64]:

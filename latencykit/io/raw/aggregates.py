@@ -107,11 +107,8 @@ def shape_of(sample: Sample, column: str | None, notes: list[str]) -> Shape | No
 
 def level_of(text: str) -> float | str | None:
     """Return the percentile (0..100) or the statistic that a label names; None for another text."""
-    bare = text.strip().lower()
-    value = build.percentile_named(bare)
-    if value is None:
-        return build.STATISTIC_WORDS.get(bare)
-    return value if 0 <= value <= 100 else None
+    value = build.statistic_named(text.strip().lower())
+    return value if isinstance(value, str) or 0 <= (value or 0.0) <= 100 else None
 
 
 def _percentiles(

@@ -261,7 +261,4 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
 _MEANT = {"comma": "1,234 is taken as 1.234", "grouped": "1,234 is taken as 1234"}
 
 
-FORMATS = {
-    "csv": (sniff_csv, read, csv_out.write_csv),
-    "numbers": (sniff_numbers, read),
-}
+FORMATS = {"csv": (sniff_csv, read, csv_out.write_csv), "numbers": (sniff_numbers, read)}

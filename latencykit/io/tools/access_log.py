@@ -351,7 +351,4 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
     }
 
 
-FORMATS = {
-    "access-log": (sniff, read),
-    "access-json": (sniff_json, read_json),
-}
+FORMATS = {"access-log": (sniff, read), "access-json": (sniff_json, read_json)}

@@ -147,7 +147,4 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
     return {"": build.data_from_points(points, count, stats, run)}
 
 
-FORMATS = {
-    "autocannon-json": (_SNIFF_JSON, read_json),
-    "autocannon": (sniff_text, read_text),
-}
+FORMATS = {"autocannon-json": (_SNIFF_JSON, read_json), "autocannon": (sniff_text, read_text)}

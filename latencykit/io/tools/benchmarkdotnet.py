@@ -157,7 +157,4 @@ def read_json(source: Source, options: ReadOptions) -> Series:
         options.report(f"{source.shown}: {format_items(failed, 'benchmark')} without a result")
 
 
-FORMATS = {
-    "benchmarkdotnet": (sniff_table, read_table),
-    "benchmarkdotnet-json": read_json,
-}
+FORMATS = {"benchmarkdotnet": (sniff_table, read_table), "benchmarkdotnet-json": read_json}

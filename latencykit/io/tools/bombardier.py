@@ -92,11 +92,7 @@ JSON = Json(
 FORMATS = {
     "bombardier-json": (has_match(_JSON, '"result"', '"timeTakenSeconds"', '"req2xx"'), JSON),
     "bombardier": (
-        has_match(
-            rf"{_TITLE}\n[ \t]*Reqs/sec\s|{_BEGIN}",
-            plain=plain,
-            without='"req2xx"',
-        ),
+        has_match(rf"{_TITLE}\n[ \t]*Reqs/sec\s|{_BEGIN}", plain=plain, without='"req2xx"'),
         TEXT,
     ),
 }

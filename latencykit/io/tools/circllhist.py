@@ -109,6 +109,4 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     return build.histograms_found(series, empty)
 
 
-FORMATS = {
-    "circllhist": (sniff, read),
-}
+FORMATS = {"circllhist": (sniff, read)}

@@ -47,6 +47,7 @@ _CLAT_ROW = re.compile(
 )
 _CLAT_TABLE = re.compile(r"(?:clat|sync) percentiles \((\w+)\):\n((?:[ \t]*\|.*\n?)+)")
 _SCALE = {"k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9}
+_RUN = Run(tool="fio", measure="service", corrected="none")
 _CLAT = "completion latency (clat)"
 _HINT = "--output-format=json+ contains the full distribution"
 
@@ -89,9 +90,9 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
             count = int(latency.get("N") or side.get("total_ios") or 0) or None
             rate = fact(str(settings.get("rate_iops", "")), r"\A([1-9]\d*)", float)
             jobs = int(settings.get("numjobs", 1)) if "group_reporting" in settings else 1
-            run = Run(
-                tool="fio", version=str(record.get("fio version", "")).removeprefix("fio-") or None,
-                loop="paced" if rate else "closed", measure="service", corrected="none",
+            run = _RUN.replace(
+                version=str(record.get("fio version", "")).removeprefix("fio-") or None,
+                loop="paced" if rate else "closed",
                 start=job["job_start"] / 1e3 if job.get("job_start") else None,
                 duration=side["runtime"] / 1e3 if side.get("runtime") else None,
                 rate=rate * jobs if rate else None, achieved=side.get("iops"), unit=unit,
@@ -153,10 +154,9 @@ def read_terse(source: Source, options: ReadOptions) -> Series:
                 pairs = [part.partition("%=") for part in side[12:32]]
                 points = {float(p): value for p, _, value in pairs}
                 seconds = float(side[3]) / 1e3
-                run = Run(
-                    tool="fio", version=fields[1].removeprefix("fio-"), measure="service",
-                    corrected="none", duration=seconds, achieved=float(side[2]),
-                    failed=int(fields[4] != "0"), unit="us", unit_from="format",
+                run = _RUN.replace(
+                    version=fields[1].removeprefix("fio-"), duration=seconds, unit="us",
+                    achieved=float(side[2]), failed=int(fields[4] != "0"), unit_from="format",
                     notes=("the number of requests is IOPS x seconds", _CLAT, _HINT),
                 )  # fmt: skip
                 count = round(float(side[2]) * seconds)
@@ -197,9 +197,8 @@ def read_text(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
             order = _DIRECTIONS.index(direction) if name else len(totals)
             count = int(totals[order]) if len(totals) > order else None
             iops = re.search(r"IOPS=([\d.]+)([kM]?)", block)
-            run = Run(
-                tool="fio", version=version, measure="service", corrected="none", unit=unit,
-                failed=int(errors != "0"),
+            run = _RUN.replace(
+                version=version, unit=unit, failed=int(errors != "0"),
                 achieved=float(iops[1]) * _SCALE.get(iops[2], 1.0) if iops else None,
                 notes=(_HINT,) if direction == "sync" else (_CLAT, _HINT),
             )  # fmt: skip
@@ -252,9 +251,7 @@ def read_log(source: Source, options: ReadOptions) -> dict[str, Data]:
     kind = fact(source.name, r"_([sc]?lat)", str)
     if kind and kind != "lat":
         notes += ("time to submit (slat)" if kind == "slat" else _CLAT,)
-    run = Run(
-        tool="fio", measure="service", corrected="none", unit=unit, unit_from=unit_from, notes=notes
-    )
+    run = _RUN.replace(unit=unit, unit_from=unit_from, notes=notes)
     start = frame["time"].astype(np.int64) * 1_000_000 - value
     code = frame["direction"].astype(np.int64)
     if not value.size:
@@ -301,14 +298,7 @@ def read_histograms(source: Source, options: ReadOptions) -> dict[str, Data]:
         raise source.corrupt(None, "no row is complete", expected, "run fio to its end")
     halved, full = _coarseness(width - 3) or (0, _BINS)
     unit, unit_from = options.resolve_unit("ns" if full == _BINS else "us")
-    run = Run(
-        tool="fio",
-        measure="service",
-        corrected="none",
-        unit=unit,
-        unit_from=unit_from,
-        notes=tuple(notes),
-    )
+    run = _RUN.replace(unit=unit, unit_from=unit_from, notes=tuple(notes))
     table = np.stack(rows)
     order = np.lexsort((table[:, 0], table[:, 1]))
     times, direction = table[order, 0] / 1e3, table[order, 1]

@@ -17,6 +17,7 @@ from latencykit.io.rows import records
 from latencykit.io.source import Confidence, Data, Head, ReadOptions, Series, Source
 from latencykit.io.text_reports import certain, fact, has_match, plain, text_of_run
 
+_RUN = Run(tool="Gatling", measure="service", corrected="none", unit="ms", unit_from="format")
 # 3.4 to 3.11: REQUEST, groups, name, start, end, status, message; in older versions a user's number
 # comes second.
 _KIND = rb"^(?:[^\t\n]*\t\d*\t)?REQUEST\t"
@@ -70,10 +71,7 @@ def read_log(source: Source, options: ReadOptions) -> dict[str, Data]:
     if options.columns:
         columns["columns"] = {"request": name, "group": group}
     version = r"^(?:[^\t\n]*\t[^\t\n]*\t)?RUN\t.*?\t(\d+\.\d+\S*)\s*$"
-    run = Run(
-        tool="Gatling", version=fact(source.head.text, version, str), measure="service",
-        corrected="none", unit="ms", unit_from="format", notes=tuple(notes),
-    )  # fmt: skip
+    run = _RUN.replace(version=fact(source.head.text, version, str), notes=tuple(notes))
     return samples_of(columns, run, options, operations.names.tolist())
 
 
@@ -96,8 +94,7 @@ def read_stats(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
             for key, row in stats.items() if isinstance(row, dict)
             for which, cell in row.items() if (text := str(cell).replace(",", ""))
         }  # fmt: skip
-        run = Run(
-            tool="Gatling", measure="service", corrected="none", unit="ms", unit_from="format",
+        run = _RUN.replace(
             aggregate=node is record and bool(waiting),
             failed=int(cells.get(("numberOfRequests", "ko")) or 0),
             achieved=cells.get(("meanNumberOfRequestsPerSecond", "total")),
@@ -140,8 +137,7 @@ def read_console(source: Source, options: ReadOptions) -> dict[str, Data]:  # no
         return {}
     _, good, failed = (int(number or 0) for number in rows["request count"])
     rate = rows.get("mean requests/sec") or rows.get("mean throughput") or [None]
-    run = Run(
-        tool="Gatling", measure="service", corrected="none", unit="ms", unit_from="format",
+    run = _RUN.replace(
         failed=failed, achieved=rate[0],
         duration=fact(text, r"^Simulation \S+ completed in (\d+) seconds", float),
     )  # fmt: skip
@@ -157,10 +153,7 @@ FORMATS = {
     "gatling": (sniff_log, read_log),
     "gatling-stats": (
         has_match(
-            r"\A\s*(?:var stats = )?\{",
-            '"numberOfRequests"',
-            '"maxResponseTime"',
-            '"percentiles1"',
+            r"\A\s*(?:var stats = )?\{", '"numberOfRequests"', '"maxResponseTime"', '"percentiles1"'
         ),
         read_stats,
     ),

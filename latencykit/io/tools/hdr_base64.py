@@ -156,6 +156,4 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     return histograms_found(series, empty)
 
 
-FORMATS = {
-    "hdr-base64": (sniff, read),
-}
+FORMATS = {"hdr-base64": (sniff, read)}

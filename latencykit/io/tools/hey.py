@@ -118,7 +118,4 @@ CSV = Rows(
     status="status-code", notes=("hey prints times to 0.1 ms",), most=1_000_000,
     most_note="hey keeps the first million replies: the run may have been longer",
 )  # fmt: skip
-FORMATS = {
-    "hey": (sniff_text, REPORT),
-    "hey-csv": (starts_with(_HEADER), CSV),
-}
+FORMATS = {"hey": (sniff_text, REPORT), "hey-csv": (starts_with(_HEADER), CSV)}

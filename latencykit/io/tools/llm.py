@@ -327,11 +327,7 @@ def _guide_metric(
 # ------------------------------------------------------------
 # AIPerf: one line per request, and a summary that has the form of GenAI-Perf's.
 
-_AIPERF = {
-    "ttft": "time_to_first_token",
-    "tpot": "inter_token_latency",
-    "e2el": "request_latency",
-}
+_AIPERF = {"ttft": "time_to_first_token", "tpot": "inter_token_latency", "e2el": "request_latency"}
 _AIPERF_PHASE = ("phase_kind", "benchmark_phase")
 _AIPERF_NOTE = "its inter_token_latency, a mean per request, is the series tpot"
 

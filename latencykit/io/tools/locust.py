@@ -38,11 +38,7 @@ _NAMES = {
     "total min response time": "min response time",
     "total max response time": "max response time", "method": "type",
 }  # fmt: skip
-_STATS = {
-    "mean": "average response time",
-    "min": "min response time",
-    "max": "max response time",
-}
+_STATS = {"mean": "average response time", "min": "min response time", "max": "max response time"}
 _RUN = Run(
     tool="Locust", loop="closed", measure="service", corrected="none", unit="ms", unit_from="format"
 )
@@ -231,10 +227,7 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
 def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read a run's last table of counts, and the percentiles below it, which end the run."""
     text = text_of_run(source, rf"^{_COUNT_HEADING}", _POINT_HEADING.pattern)
-    for title, pattern in (
-        (_COUNT_HEADING, _COUNTS),
-        (r" ?(?:Type\s+)?Name\s.*%", _POINTS),
-    ):
+    for title, pattern in ((_COUNT_HEADING, _COUNTS), (r" ?(?:Type\s+)?Name\s.*%", _POINTS)):
         headings = re.findall(rf"^{title}.*$", text, re.MULTILINE)
         for number, line in below(text, headings[-1].strip()) if headings else ():
             below_rule = re.match(r" ?(?:Total|Aggregated)\b", line)  # before 1.0, without times

@@ -54,6 +54,4 @@ def read(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
         yield own, data_from_points(points[name], None, values, run, "ns")
 
 
-FORMATS = {
-    "mlperf": (has_match(_BEGIN), read),
-}
+FORMATS = {"mlperf": (has_match(_BEGIN), read)}

@@ -57,14 +57,8 @@ def read_raw(source: Source, options: ReadOptions) -> Series:
 
 
 FORMATS = {
-    "mtr": (
-        has_match(r"^[^\n]{0,200} Loss% {1,9}Snt {1,9}Last "),
-        Lines(run=_RUN, row=_ROW),
-    ),
-    "mtr-csv": (
-        has_match(r",Loss%,Snt, ,Last,Avg,Best,Wrst,StDev"),
-        Lines(run=_RUN, row=_CSV),
-    ),
+    "mtr": (has_match(r"^[^\n]{0,200} Loss% {1,9}Snt {1,9}Last "), Lines(run=_RUN, row=_ROW)),
+    "mtr-csv": (has_match(r",Loss%,Snt, ,Last,Avg,Best,Wrst,StDev"), Lines(run=_RUN, row=_CSV)),
     "winmtr": (
         has_match(r"WinMTR statistics", _WINMTR),
         Lines(run=_RUN.replace(tool="WinMTR", notes=(_WHOLE,)), row=_WINMTR),
@@ -76,10 +70,6 @@ FORMATS = {
     ),
     "owping": (
         has_match(_OWPING),
-        Lines(
-            run=_RUN.replace(tool="owping"),
-            row=_OWPING,
-            pair=r"([\d.]+): (-?[\d.]+) ms",
-        ),
+        Lines(run=_RUN.replace(tool="owping"), row=_OWPING, pair=r"([\d.]+): (-?[\d.]+) ms"),
     ),
 }

@@ -52,15 +52,10 @@ def _values(row: Mapping[str, object]) -> dict[float | str, float]:
     found: dict[float | str, float] = {}
     for key, value in row.items():
         word = key.lower()
-        level = "value" if word in _VALUES else _level(word)
+        level = "value" if word in _VALUES else build.statistic_named(word)
         if level is not None and isinstance(value, (int, float)) and not isinstance(value, bool):
             found.setdefault(level, float(value))
     return found
-
-
-def _level(word: str) -> float | str | None:
-    level = build.percentile_named(word)
-    return build.STATISTIC_WORDS.get(word) if level is None else level
 
 
 def read(source: Source, options: ReadOptions) -> Series:
@@ -81,7 +76,7 @@ def read(source: Source, options: ReadOptions) -> Series:
         if "value" in values:
             # the statistic that the name states, such as "GET p99" and "max latency"
             words = re.findall(r"[a-z0-9.]+", name.lower())
-            levels = {level for word in words if (level := _level(word)) not in (None, "count")}
+            levels = set(map(build.statistic_named, words)) - {None, "count"}
             sure = any(isinstance(level, float) for level in levels) or not _TIMES.isdisjoint(words)
             kind = levels.pop() if sure and len(levels) == 1 else None
             run = run if kind else run.with_notes(_ONE)
@@ -97,6 +92,4 @@ def read(source: Source, options: ReadOptions) -> Series:
         raise source.corrupt(None, seen, "ns, us, ms or s", "")
 
 
-FORMATS = {
-    "named-results": (sniff, read),
-}
+FORMATS = {"named-results": (sniff, read)}

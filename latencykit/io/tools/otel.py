@@ -22,7 +22,6 @@ from latencykit._records import record
 from latencykit._text import format_items
 from latencykit._typing import AnyArray, Floats, Ints, JSONObject
 from latencykit.core.run import Note, Run
-from latencykit.errors import InvalidArgumentError
 from latencykit.io import build, json_text
 from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 from latencykit.io.text_reports import certain, has_match, plain
@@ -35,7 +34,7 @@ from latencykit.io.tools.prometheus import (
     lower_edges,
     run_of,
 )
-from latencykit.io.wire import Schema, messages
+from latencykit.io.wire import Schema, first, messages
 
 Labels = tuple[tuple[str, str], ...]
 
@@ -70,9 +69,7 @@ _METRIC: Schema = {
     ),
 }  # fmt: skip
 _KINDS = ("gauge", "counter", "histogram", "exponentialhistogram", "summary")
-_EXPORT: Schema = {
-    1: ("resourcemetrics[]", {2: ("scopemetrics[]", {2: ("metrics[]", _METRIC)})}),
-}
+_EXPORT: Schema = {1: ("resourcemetrics[]", {2: ("scopemetrics[]", {2: ("metrics[]", _METRIC)})})}
 
 
 # Lines of the debug exporter.
@@ -171,18 +168,9 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
 
 def sniff_protobuf(head: Head) -> Confidence:
     """Recognise the first metric: its name and its kind of data."""
-    try:
-        message = next(messages(memoryview(head.data), _EXPORT, head=True), {})
-    except InvalidArgumentError:
-        return certain(None)
-    resource: dict[str, Any] = next(iter(message.get("resourcemetrics") or ()), {})
-    scopes = resource.get("scopemetrics") or ()
-    metrics = [metric for scope in scopes for metric in scope.get("metrics") or ()]
-    return certain(
-        metrics
-        and re.match(r"[A-Za-z][ -~]*$", metrics[0].get("name", ""))
-        and not metrics[0].keys().isdisjoint(_KINDS)
-    )
+    metric = first(head.data, _EXPORT, "resourcemetrics", "scopemetrics", "metrics")
+    named = re.match(r"[A-Za-z][ -~]*$", metric.get("name", ""))
+    return certain(named and not metric.keys().isdisjoint(_KINDS))
 
 
 def read_protobuf(source: Source, options: ReadOptions) -> dict[str, Data]:

@@ -16,6 +16,7 @@ from latencykit.io.build import data_from_points, data_from_values, nanoseconds_
 from latencykit.io.source import ReadOptions, Series, Source
 from latencykit.io.text_reports import durations, fact, has_match, line_numbers, plain
 
+_RUN = Run(loop="closed", measure="service", corrected="none", connections=1)
 _PYPERF_UNITS = {"second": "s", "byte": "none", "integer": "none"}
 _PYPERF_TIME = r"\d+(?:\.\d+)? (?:ns|us|ms|sec)"
 _PYPERF_MEAN = re.compile(
@@ -53,10 +54,9 @@ def read_pyperf(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
             loops = max(loops, int(own.get("loops") or 1) * int(own.get("inner_loops") or 1))
         if not values:
             continue
-        run = Run(
+        run = _RUN.replace(
             tool="pyperf", version=facts.get("perf_version"), command=facts.get("command"),
-            loop="closed", measure="service", corrected="none", connections=1, unit=unit,
-            values_are_runs=True, notes=_mean_note(loops),
+            unit=unit, values_are_runs=True, notes=_mean_note(loops),
         )  # fmt: skip
         yield str(facts.get("name") or ""), data_from_values(nanoseconds_of(values, unit), run)
 
@@ -69,9 +69,8 @@ def read_pytest(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
     for name, benchmark in zip(names, benchmarks, strict=True):
         stats = json_text.entry(benchmark, "stats", source)
         iterations = int(stats.get("iterations") or 1)
-        run = Run(
-            tool="pytest-benchmark", version=record.get("version"), loop="closed",
-            measure="service", corrected="none", connections=1, unit="s", unit_from="format",
+        run = _RUN.replace(
+            tool="pytest-benchmark", version=record.get("version"), unit="s", unit_from="format",
             notes=_mean_note(iterations),
         )  # fmt: skip
         label = name if names.count(name) == 1 else str(benchmark.get("fullname", name))
@@ -107,10 +106,8 @@ def read_pyperf_text(source: Source, options: ReadOptions) -> Series:  # noqa: A
         cells |= {f"p{p}": value for p, value in _PYPERF_ROW.findall(report)}
         points, stats = statistics_in(durations(cells, source, "12.2 us", line=line))
         count = fact(report, r"^Total number of values: (\d+)", int)
-        run = Run(
-            tool="pyperf", loop="closed", measure="service", corrected="none", connections=1,
-            unit="ns", notes=("pyperf -o out.json keeps every value: the distribution",),
-        )  # fmt: skip
+        hint = "pyperf -o out.json keeps every value: the distribution"
+        run = _RUN.replace(tool="pyperf", notes=(hint,))
         yield name or "", data_from_points(points, count, stats, run)
 
 
@@ -138,10 +135,8 @@ def read_pytest_text(source: Source, options: ReadOptions) -> Series:  # noqa: A
                 seen = f"{printable(line.strip(), 50)!r}"
                 raise source.corrupt(number, seen, "a name and its times", "run pytest again")
             iterations = int(row.get("Iterations") or 1)
-            run = Run(
-                tool="pytest-benchmark", loop="closed", measure="service", corrected="none",
-                connections=1, unit=unit, notes=(_PYTEST_HINT, *_mean_note(iterations)),
-            )  # fmt: skip
+            notes = (_PYTEST_HINT, *_mean_note(iterations))
+            run = _RUN.replace(tool="pytest-benchmark", unit=unit, notes=notes)
             points, stats = statistics_in(times)
             count = int(row["Rounds"]) if row.get("Rounds", "").isdigit() else None
             yield match["name"] if match else "", data_from_points(points, count, stats, run, unit)

@@ -50,6 +50,4 @@ def read(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
         yield f"{task} {what}".strip(), data_from_points(values, None, {}, run, unit)
 
 
-FORMATS = {
-    "rally": (has_match(_LATENCY), read),
-}
+FORMATS = {"rally": (has_match(_LATENCY), read)}

@@ -15,6 +15,4 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     return Log(pattern, notes=(note,))(source, options)
 
 
-FORMATS = {
-    "request-lines": (sniff_requests, read),
-}
+FORMATS = {"request-lines": (sniff_requests, read)}

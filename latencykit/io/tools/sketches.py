@@ -7,6 +7,7 @@ import math
 import re
 import struct
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -410,11 +411,6 @@ def _edges(place: Floats, gamma: float, form: str, source: Source) -> tuple[Floa
     return _power((place + before) * step, form), _power((place + after) * step, form)
 
 
-def read_dd_json(source: Source, options: ReadOptions) -> dict[str, Data]:
-    """Read the JSON form."""
-    return _dd_sketch(json_text.load(source), source, options)
-
-
 def sniff_dd(head: Head) -> Confidence:
     """Recognise the mapping, which comes first: its length, and a gamma above 1."""
     begin = head.data[:22]
@@ -427,13 +423,9 @@ def sniff_dd(head: Head) -> Confidence:
     return certain(1 < mapping["gamma"] < 4 and mapping.get("interpolation", 0) < 4)
 
 
-def read_dd(source: Source, options: ReadOptions) -> dict[str, Data]:
-    """Read the message itself."""
-    return _dd_sketch(decode(memoryview(source.bytes()), _SKETCH), source, options)
-
-
-def _dd_sketch(record: JSONObject, source: Source, options: ReadOptions) -> dict[str, Data]:
-    """The counts of positive values and of zeros."""
+def read_dd(source: Source, options: ReadOptions, *, binary: bool) -> dict[str, Data]:
+    """Read the counts of positive values and of zeros, of a message or of its JSON form."""
+    record = decode(memoryview(source.bytes()), _SKETCH) if binary else json_text.load(source)
     mapping = json_text.entry(record, "mapping", source)
     gamma = float(mapping.get("gamma") or 0)
     form = str(mapping.get("interpolation") or "NONE")
@@ -473,6 +465,6 @@ def _dd_sketch(record: JSONObject, source: Source, options: ReadOptions) -> dict
 FORMATS = {
     "t-digest": (sniff, read),
     "datasketches": (sniff_apache, read_apache),
-    "ddsketch-json": read_dd_json,
-    "ddsketch": (sniff_dd, read_dd),
+    "ddsketch-json": partial(read_dd, binary=False),
+    "ddsketch": (sniff_dd, partial(read_dd, binary=True)),
 }

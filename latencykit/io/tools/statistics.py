@@ -120,12 +120,7 @@ FORMATS = {
     ),
     "envoy-stats": (
         has_match(_ENVOY),
-        Lines(
-            run=_ENVOY_RUN,
-            row=_ENVOY,
-            pair=r"P([\d.]+)\([^,]*,([\d.]+)\)",
-            cumulative=True,
-        ),
+        Lines(run=_ENVOY_RUN, row=_ENVOY, pair=r"P([\d.]+)\([^,]*,([\d.]+)\)", cumulative=True),
     ),
     "envoy-buckets": (has_match(_ENVOY_BUCKETS), read_buckets),
     "envoy-json": read_quantiles,

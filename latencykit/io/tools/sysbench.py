@@ -79,11 +79,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG0
 FORMATS = {
     "sysbench-intervals": (
         has_match(_INTERVAL, without="General statistics:"),
-        Lines(
-            run=Run(tool="sysbench", unit="ms"),
-            row=_INTERVAL,
-            pair=r"([\d.]+)%\): ([\d.]+)",
-        ),
+        Lines(run=Run(tool="sysbench", unit="ms"), row=_INTERVAL, pair=r"([\d.]+)%\): ([\d.]+)"),
     ),
     "sysbench": (
         has_match(

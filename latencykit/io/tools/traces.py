@@ -21,11 +21,10 @@ from latencykit._text import format_items
 from latencykit._typing import AnyArray, JSONObject
 from latencykit.core.run import Run
 from latencykit.core.samples import OUTCOMES, Samples
-from latencykit.errors import InvalidArgumentError
 from latencykit.io import json_text
 from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 from latencykit.io.text_reports import certain, has_match
-from latencykit.io.wire import Schema, messages
+from latencykit.io.wire import Schema, first, messages
 
 _MOST = 64  # attributes that become columns: those of most spans
 _SHOWN = 8  # operations that a note names
@@ -242,16 +241,11 @@ def _read(
 
 def _sniff_otlp_protobuf(head: Head) -> Confidence:
     """Recognise the first span: its ids and its times."""
-    try:
-        message = next(messages(memoryview(head.data), _EXPORT, head=True), {})
-    except InvalidArgumentError:
-        return certain(None)
-    resource: dict[str, Any] = next(iter(message.get("resourceSpans") or ()), {})
-    scopes = resource.get("scopeSpans") or resource.get("instrumentationLibrarySpans") or ()
-    spans = [span for scope in scopes for span in scope.get("spans") or ()]
-    first: JSONObject = spans[0] if spans else {}
-    known = all(_ID.match(first.get(key, "")) for key in ("traceId", "spanId"))
-    return certain(known and first.get("startTimeUnixNano"))
+    scopes = ("scopeSpans", "instrumentationLibrarySpans")
+    spans = (first(head.data, _EXPORT, "resourceSpans", scope, "spans") for scope in scopes)
+    span = next(filter(None, spans), {})
+    known = all(_ID.match(span.get(key, "")) for key in ("traceId", "spanId"))
+    return certain(known and span.get("startTimeUnixNano"))
 
 
 FORMATS = {
