@@ -30,6 +30,12 @@ CONTRADICTS = "contradicts"
 PROVENANCE = ("tool", "loop", "corrected")
 """Facts that tables carry in columns of these names."""
 
+CLOSED: dict[str, Any] = {"loop": "closed", "measure": "service", "corrected": "none"}
+"""Of a tool that sends when the last reply has come, and times a request from its send."""
+
+SCHEDULED: dict[str, Any] = {"loop": "open", "measure": "response", "corrected": "schedule"}
+"""Of a tool that sends by a schedule, and times a request from the moment that it was due."""
+
 _UNIT_NAMES = {"ns": "nanoseconds", "us": "microseconds", "ms": "milliseconds", "s": "seconds"}
 
 

@@ -11,7 +11,7 @@ import re
 import numpy as np
 
 from latencykit._text import format_items, printable
-from latencykit.core.run import Run
+from latencykit.core.run import CLOSED, Run
 from latencykit.io.build import data_from_points, mixed_note, samples_of, unanswered
 from latencykit.io.declared import TRUNCATED
 from latencykit.io.rows import RowLayout, line_refuser, read_table
@@ -43,9 +43,7 @@ _FACTS = (
     "Time taken for tests",
 )  # fmt: skip
 _COLUMNS = "starttime\tseconds\tctime\tdtime\tttime\twait"
-_RUN = Run(
-    tool="ab", loop="closed", measure="service", corrected="none", unit="ms", unit_from="file"
-)
+_RUN = Run(tool="ab", **CLOSED, unit="ms", unit_from="file")
 _ROUNDED = "ab rounds times to whole milliseconds"
 _HINT = "ab -g writes every request, and so the full distribution"
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from latencykit._text import format_items
 from latencykit._typing import JSONObject
-from latencykit.core.run import Run
+from latencykit.core.run import CLOSED, Run
 from latencykit.errors import InvalidArgumentError
 from latencykit.io import build, json_text
 from latencykit.io.raw.cells import decimal_number, decimal_style
@@ -28,9 +28,7 @@ _VERSION = r"BenchmarkDotNet(?:=| )v?(\d[\w.+-]*)"
 _LONGEST = 5000  # characters of a row
 _NOTE = "the statistics are of iterations, each the mean of many calls"
 _EACH = "each value is of an iteration: the mean of its calls"
-_RUN = Run(
-    tool="BenchmarkDotNet", loop="closed", measure="service", corrected="none", connections=1,
-)  # fmt: skip
+_RUN = Run(tool="BenchmarkDotNet", **CLOSED, connections=1)
 
 
 class _Table(NamedTuple):

@@ -10,11 +10,11 @@ from dataclasses import replace
 from typing import Any
 
 from latencykit._text import printable
-from latencykit.core.run import Run
+from latencykit.core.run import CLOSED, Run
 from latencykit.io.declared import Json, Report, Text, at
 from latencykit.io.text_reports import below, has_match, plain
 
-_RUN = Run(tool="bombardier", loop="closed", measure="service", corrected="none")
+_RUN = Run(tool="bombardier", **CLOSED)
 _HINT = "bombardier --latencies prints the distribution (of 50, 75, 90, 95 and 99 %)"
 _JSON = r'^[ \t]*\{\s*"spec"'
 _BEGIN = r"^Bombarding \S+ "

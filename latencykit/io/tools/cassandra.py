@@ -24,7 +24,7 @@ from latencykit._text import printable
 from latencykit.core.blocks import Block, MemoryPart
 from latencykit.core.histogram import Histogram, merge_histograms
 from latencykit.core.histogram_log import HistogramLog
-from latencykit.core.run import Run
+from latencykit.core.run import SCHEDULED, Run
 from latencykit.core.summary import Summary
 from latencykit.io import build, json_text
 from latencykit.io.rows import line_refuser
@@ -91,7 +91,7 @@ def read_stress(source: Source, options: ReadOptions) -> dict[str, Data]:  # noq
         connections=threads or fact(text, r"(?i)Running with (\d+) thread", int),
     )  # fmt: skip
     if re.search(r"\bfixed=\d", text):
-        run = run.replace(loop="open", measure="response", corrected="schedule")
+        run = run.replace(**SCHEDULED)
     else:
         if rate and not re.search(r"\bthrottle=\d", text):
             run = run.with_notes(

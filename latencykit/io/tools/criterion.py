@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from latencykit.core.probability import normal_quantile
-from latencykit.core.run import Run
+from latencykit.core.run import CLOSED, Run
 from latencykit.core.summary import Summary
 from latencykit.errors import CorruptInputError
 from latencykit.io import json_text
@@ -33,10 +33,7 @@ _TEXT = re.compile(
     re.MULTILINE,
 )
 _LONGEST = 1000  # characters of an id on its own line
-_RUN = Run(
-    tool="Criterion.rs", loop="closed", measure="service", corrected="none", connections=1,
-    unit="ns", unit_from="format",
-)  # fmt: skip
+_RUN = Run(tool="Criterion.rs", **CLOSED, connections=1, unit="ns", unit_from="format")
 _HINT = (
     "estimates only; sample.json beside it (the directory target/criterion) "
     "contains the distribution of the batches"

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from latencykit.core.columns import coded
-from latencykit.core.run import Run
+from latencykit.core.run import SCHEDULED, Run
 from latencykit.core.samples import OUTCOMES
 from latencykit.io import build, json_text
 from latencykit.io.declared import Report, Text, data_of
@@ -43,7 +43,7 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
         duration=record["total"] / 1e9 if record.get("total") else None,
     )  # fmt: skip
     if settings.get("async"):
-        run = run.replace(loop="open", measure="response", corrected="schedule")
+        run = run.replace(**SCHEDULED)
     elif run.rate and clients:
         run = run.replace(expected_interval=round(clients / rate * 1e9, 3))
     if record.get("details"):

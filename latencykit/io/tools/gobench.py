@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate, chain, pairwise
 
 from latencykit._text import printable
-from latencykit.core.run import Run
+from latencykit.core.run import CLOSED, Run
 from latencykit.core.summary import Summary
 from latencykit.io import json_text
 from latencykit.io.build import nanoseconds, percentile_named, unit_in
@@ -25,7 +25,7 @@ _PERCENTILE = re.compile(
     r"(?:([^\n]*)(?<![A-Za-z0-9]))?(p\d{1,9}(?:[._]\d{1,9})?)[-_]?(ns|us|µs|ms|s|sec)(?:/op)?"
 )
 _CELL = re.compile(r"(\d[\d.]*)([nuµμm]?)s?[¹²³⁴⁵ ]*(?:± ?(\d+|∞)%?)?[¹²³⁴⁵ ]*")
-_RUN = Run(tool="go test -bench", loop="closed", measure="service", corrected="none", unit="ns")
+_RUN = Run(tool="go test -bench", **CLOSED, unit="ns")
 _HINT = (
     "go test -bench prints means only; for the distribution record each call in an HdrHistogram "
     'and write its .hlog, or report percentiles with b.ReportMetric(v, "p99-ns/op")'

@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Any
 
 from latencykit._text import format_items, printable
-from latencykit.core.run import Run
+from latencykit.core.run import CLOSED, Run
 from latencykit.io import build, json_text
 from latencykit.io.source import Data, ReadOptions, SeveralDocuments, Source
 from latencykit.io.text_reports import documents_at, fact, has_match, plain
@@ -61,8 +61,8 @@ def _series(found: list[_Row], context: Mapping[str, Any], source: Source) -> di
         run = Run(
             tool="Google Benchmark", version=context.get("library_version"),
             command=context.get("executable"), start=build.epoch_seconds(context.get("date")),
-            loop="closed", measure="service", corrected="none", unit=unit,
-            connections=int(own[0].get("threads") or 1), failed=failed.get(name, 0),
+            **CLOSED, unit=unit, connections=int(own[0].get("threads") or 1),
+            failed=failed.get(name, 0),
         )  # fmt: skip
         if context.get("library_build_type") == "debug":
             run = run.with_notes("the benchmark library was built for debugging")

@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 
-from latencykit.core.run import Run
+from latencykit.core.run import CLOSED, Run
 from latencykit.core.samples import OUTCOMES
 from latencykit.io import build
 from latencykit.io.rows import RowLayout, read_table
@@ -46,8 +46,8 @@ def read_log(source: Source, options: ReadOptions) -> dict[str, Data]:
         "outcome": np.where((status < 100) | (status >= 400), OUTCOMES.index("error"), 0),
     }
     run = Run(
-        tool="h2load", loop="closed", measure="service", corrected="none", unit="us",
-        unit_from="format", notes=notes, start=frame["start"].min() / 1e6 if status.size else None,
+        tool="h2load", **CLOSED, unit="us", unit_from="format", notes=notes,
+        start=frame["start"].min() / 1e6 if status.size else None,
     )  # fmt: skip
     return build.samples_of(given, run, options, unit="us")
 
@@ -63,8 +63,7 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
     clients = re.findall(r"^spawning thread #\d+: (\d+) total client", begun, re.MULTILINE)
     ended = re.search(r"^finished in (\S+), ([\d.]+) req/s", text, re.MULTILINE)
     run = Run(
-        tool="h2load", loop="closed", measure="service", corrected="none",
-        duration=parse_duration(ended[1]) / 1e9 if ended else None,
+        tool="h2load", **CLOSED, duration=parse_duration(ended[1]) / 1e9 if ended else None,
         connections=sum(map(int, clients)) or None, achieved=float(ended[2]) if ended else None,
         failed=max(failed - late, 0), timeouts=late, unfinished=max(started - done, 0),
     )  # fmt: skip

@@ -16,12 +16,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from latencykit.core.run import Run
+from latencykit.core.run import CLOSED, Run
 from latencykit.io.declared import TRUNCATED, Report, Rows, Text
 from latencykit.io.source import Confidence, Head
 from latencykit.io.text_reports import certain, plain, starts_with
 
-_RUN = Run(tool="hey", loop="closed", measure="service", corrected="none", unit="s")
+_RUN = Run(tool="hey", **CLOSED, unit="s")
 _BEGIN = (  # the first line may be missing
     r"^[ \t]*[Ss]ummary:[ \t]*$"
     r"|\A\s*+(?:(?![Ss]ummary:)[^\n]{0,400}\n\s*+){0,3}?Total:[ \t]+[\d.]+ secs"

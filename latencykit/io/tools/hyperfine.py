@@ -9,7 +9,7 @@ import re
 import numpy as np
 
 from latencykit._typing import JSONObject
-from latencykit.core.run import Run
+from latencykit.core.run import CLOSED, Run
 from latencykit.core.samples import Samples
 from latencykit.io import build, json_text
 from latencykit.io.source import Data, ReadOptions, Series, Source
@@ -30,10 +30,7 @@ _TEXT = re.compile(
     rf"[^\n]*(?:\n\s*Range \(min … max\): +{_VALUE} … +{_VALUE}(?: +(\d+) runs)?)?",
     re.MULTILINE,
 )
-_RUN = Run(
-    tool="hyperfine", loop="closed", measure="service", corrected="none", connections=1, unit="s",
-    unit_from="format",
-)  # fmt: skip
+_RUN = Run(tool="hyperfine", **CLOSED, connections=1, unit="s", unit_from="format")
 _ALL_FAILED = "every run ended with an exit code other than 0: the times are of those runs"
 _SUMMARIZED = _RUN.with_notes("hyperfine --export-json keeps every run: the distribution")
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from latencykit._text import printable
 from latencykit.core.columns import Words, joined, matching
-from latencykit.core.run import Note, Run
+from latencykit.core.run import CLOSED, Note, Run
 from latencykit.io import json_text
 from latencykit.io.build import further_cells, numbers_of, outcome_codes
 from latencykit.io.declared import Json, Report, Rows, report_of
@@ -24,10 +24,7 @@ from latencykit.io.rows import line_chunks
 from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 from latencykit.io.text_reports import has_match, plain, text_of_run
 
-_RUN = Run(
-    tool="JMeter", loop="closed", measure="service", corrected="none", unit="ms",
-    unit_from="format",
-)  # fmt: skip
+_RUN = Run(tool="JMeter", **CLOSED, unit="ms", unit_from="format")
 _CLOCK = r"\d{1,2}:\d\d:\d\d(?:[.,]\d{1,6})?"
 _DAY = 86_400_000  # ms
 _TRANSACTION = re.compile("Number of samples in transaction")

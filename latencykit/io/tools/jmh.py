@@ -24,7 +24,7 @@ from latencykit._typing import JSONObject
 from latencykit.core import is_summary
 from latencykit.core.histogram import Histogram
 from latencykit.core.probability import student_quantile
-from latencykit.core.run import Run
+from latencykit.core.run import CLOSED, Run
 from latencykit.core.summary import Summary
 from latencykit.io import build, json_text
 from latencykit.io.raw.cells import decimal_number, decimal_style
@@ -39,7 +39,7 @@ _UNITS = {
     "ns": ("ns", 1), "us": ("us", 1), "ms": ("ms", 1), "s": ("s", 1), "min": ("s", 60),
     "hr": ("s", 3600), "day": ("s", 86400),
 }  # fmt: skip
-_RUN = Run(tool="JMH", loop="closed", measure="service", corrected="none")
+_RUN = Run(tool="JMH", **CLOSED)
 _FORKS = 3  # that show how processes differ
 _INVERSE = "the mean is threads / throughput"
 _HINT = "means of iterations; run JMH with -bm sample for the distribution of single calls"

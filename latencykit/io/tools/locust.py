@@ -17,7 +17,7 @@ import numpy as np
 
 from latencykit._text import format_items, printable
 from latencykit.core.histogram import Histogram
-from latencykit.core.run import Run
+from latencykit.core.run import CLOSED, Run
 from latencykit.errors import InvalidArgumentError
 from latencykit.io import build, json_text
 from latencykit.io.rows import line_refuser
@@ -39,9 +39,7 @@ _NAMES = {
     "total max response time": "max response time", "method": "type",
 }  # fmt: skip
 _STATS = {"mean": "average response time", "min": "min response time", "max": "max response time"}
-_RUN = Run(
-    tool="Locust", loop="closed", measure="service", corrected="none", unit="ms", unit_from="format"
-)
+_RUN = Run(tool="Locust", **CLOSED, unit="ms", unit_from="format")
 _COUNTS = re.compile(
     r"^(.{0,400}?)[ \t]{1,99}(\d{1,15})\s+(\d{1,15})\([\d.]+%\)\s++(?:\|\s*+)?(\d+)\s+(\d+)"
     r"\s+(\d+)\s++(?:\|\s*+)?(\d+)\s++(?:\|\s*+)?([\d.]+)(?:\s+([\d.]+))?\s*+$"

@@ -21,7 +21,7 @@ from functools import partial
 from typing import Any
 
 from latencykit._text import printable
-from latencykit.core.run import Run
+from latencykit.core.run import CLOSED, Run
 from latencykit.core.summary import Summary
 from latencykit.io import build, json_text
 from latencykit.io.build import data_from_points, unit_in
@@ -294,8 +294,7 @@ _PAIR = re.compile(r"([\d.]{1,12}pct|Max): *([\d.]+)")
 def read_kafka(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
     """Read the mean and the percentiles; a message is sent when the one before has come back."""
     run = Run(
-        tool="Kafka EndToEndLatency", loop="closed", measure="service", corrected="none",
-        unit="ms", unit_from="format", notes=(_CUT,),
+        tool="Kafka EndToEndLatency", **CLOSED, unit="ms", unit_from="format", notes=(_CUT,),
     )  # fmt: skip
     for number, (mean, *cells) in enumerate(_KAFKA.findall(plain(source.text())), 1):
         points = dict(zip((50.0, 99.0, 99.9), cells, strict=True))

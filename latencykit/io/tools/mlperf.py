@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from typing import Any
 
-from latencykit.core.run import Run
+from latencykit.core.run import CLOSED, SCHEDULED, Run
 from latencykit.io.build import data_from_points
 from latencykit.io.source import ReadOptions, Series, Source
 from latencykit.io.text_reports import fact, has_match, text_of_run
@@ -22,10 +21,7 @@ _ROW = re.compile(
     re.MULTILINE,
 )
 _NAMES = {"first token latency": "ttft", "time to output token": "tpot"}
-_LOOPS: dict[str, dict[str, Any]] = {
-    "Server": {"loop": "open", "measure": "response", "corrected": "schedule"},
-    "SingleStream": {"loop": "closed", "measure": "service", "corrected": "none"},
-}
+_LOOPS = {"Server": SCHEDULED, "SingleStream": CLOSED}
 _HINT = "mlperf_log_detail.txt has more of the run; mlperf_log_trace.json has every sample"
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from latencykit.core.run import Run
+from latencykit.core.run import CLOSED, SCHEDULED, Run
 from latencykit.io.declared import Json, Report, Rows, at, in_ns
 from latencykit.io.source import Confidence, Head, ReadOptions, Series, Source
 from latencykit.io.text_reports import certain, plain, starts_with
@@ -21,8 +21,6 @@ from latencykit.io.tools.hey import REPORT, evenly, is_report
 
 _HEADER = "request-start,DNS,DNS+dialup,Response-delay,request-duration,bytes,status"
 _RUN = Run(tool="oha", measure="service", unit="s", unit_from="format")
-_SERVICE: dict[str, Any] = {"loop": "closed", "measure": "service", "corrected": "none"}
-_SCHEDULE: dict[str, Any] = {"loop": "open", "measure": "response", "corrected": "schedule"}
 _APART, _OFTEN, _EVEN = 1.5, 20, 0.9
 _FROM_SCHEDULE = (
     "times exceed those to the first byte, yet not by the time of a body: "
@@ -40,7 +38,7 @@ def finish_text(report: Report) -> Report:
     """Take the loop from the command line."""
     command, run = report.run.command, report.run
     if command is not None:
-        run = run.replace(**(_SCHEDULE if "--latency-correction" in command else _SERVICE))
+        run = run.replace(**(SCHEDULED if "--latency-correction" in command else CLOSED))
     return evenly(replace(report, run=run, timeout=0.0))
 
 
@@ -55,9 +53,9 @@ def finish_json(report: Report, record: Any) -> Report:
     if first and slowest is not None and top:
         pairs = ((float(p[1:]), in_ns(v, "s")) for p, v in first.items() if v)
         if not any(report.points.get(p, 0.0) > _APART * value for p, value in pairs):
-            run = run.replace(**_SERVICE)
+            run = run.replace(**CLOSED)
         elif top <= _APART * in_ns(slowest, "s"):
-            run = run.replace(**_SCHEDULE).with_notes(_FROM_SCHEDULE)
+            run = run.replace(**SCHEDULED).with_notes(_FROM_SCHEDULE)
     if report.count is None:  # parts were cut out
         return replace(report, run=run)
     return evenly(replace(report, run=run, timeout=0.0))
@@ -76,8 +74,8 @@ def finish_rows(
         even = np.abs(steps - step) <= 0.25 * step + 50_000
         rate = round(1e9 / step, 3) if step > 0 and even.mean() >= _EVEN else None
     if rate is None:
-        return given, run.replace(**_SERVICE)
-    run = run.replace(**_SCHEDULE, rate=rate).with_notes(_FROM_SCHEDULE)
+        return given, run.replace(**CLOSED)
+    run = run.replace(**SCHEDULED, rate=rate).with_notes(_FROM_SCHEDULE)
     return given | {"intended": due, "duration": delay}, run
 
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from latencykit._text import printable
 from latencykit.core.histogram import Histogram
-from latencykit.core.run import Run
+from latencykit.core.run import CLOSED, Run
 from latencykit.io import build
 from latencykit.io.source import Data, ReadOptions, Series, Source
 from latencykit.io.text_reports import (
@@ -66,8 +66,7 @@ def read_text(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
             notes += [f"{int(number):,} × {printable(name, 80)}" for name, number in codes]
         stats |= {name: value for name, value in values.items() if name.startswith("tm")}
         run = Run(
-            tool="perf-gauge", loop="closed", measure="service", corrected="none",
-            failed=bad - late, timeouts=late, notes=tuple(notes),
+            tool="perf-gauge", **CLOSED, failed=bad - late, timeouts=late, notes=tuple(notes),
             duration=fact(body, r"^Duration:? +([\d.]+)", float),
             achieved=fact(body, r"^Request rate:? +([\d.]+)", float),
         )  # fmt: skip

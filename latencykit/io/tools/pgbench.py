@@ -14,7 +14,7 @@ import numpy as np
 
 from latencykit._text import format_items
 from latencykit.core.columns import matching
-from latencykit.core.run import Run
+from latencykit.core.run import CLOSED, SCHEDULED, Run
 from latencykit.io.build import data_from_points, outcome_codes, samples_of
 from latencykit.io.declared import Lines
 from latencykit.io.rows import RowLayout, line_refuser, read_table
@@ -28,8 +28,6 @@ _ROW = re.compile(
 )
 _INTERVAL = re.compile(r"\d{9,11}(?: \d{1,30}){5,14}")
 _COLUMNS = ("client", "transaction", "time", "script", "epoch", "us", "lag", "retries")
-_CLOSED: dict[str, Any] = {"loop": "closed", "measure": "service", "corrected": "none"}
-_SCHEDULE: dict[str, Any] = {"loop": "open", "measure": "response", "corrected": "schedule"}
 _BEGIN = r"^(?:pgbench \(|starting vacuum|transaction type:|progress: 1\.0 s|scaling factor:)"
 _HINT = "pgbench -l writes every transaction: the distribution"
 _SUMS = (
@@ -69,10 +67,10 @@ def read_log(source: Source, options: ReadOptions) -> dict[str, Data]:
     seventh = frame["lag"].astype(np.float64) if width > 6 else np.zeros(0)
     # A seventh column may count retries (mostly 0) instead of microseconds of lag.
     retries = seventh.size > 0 and bool(seventh.max() < 100) and bool(np.median(seventh) == 0)
-    intended, facts = None, _CLOSED
+    intended, facts = None, CLOSED
     if width > 7 or (width > 6 and not retries):
         lag = np.rint(seventh * 1000).astype(np.int64)
-        intended, facts = end - np.where(missing, lag, duration), _SCHEDULE
+        intended, facts = end - np.where(missing, lag, duration), SCHEDULED
         duration = np.where(missing, 0, duration - lag)
     outcome = None
     if missing.any():  # the file is read again for the words in place of times
@@ -133,7 +131,7 @@ def read_intervals(source: Source, options: ReadOptions) -> dict[str, Data]:
         tool="pgbench", start=float(table[0, 0]), unit="us", unit_from="format",
         dropped=int(table[:, 10].sum()) if width > 10 and late else 0,
         failed=int(table[:, 13:15].sum()) if width == 15 else 0, notes=tuple(notes),
-        **(_SCHEDULE if late else _CLOSED),
+        **(SCHEDULED if late else CLOSED),
     )  # fmt: skip
     return {"": data_from_points({}, count, stats, run, "us")}
 
@@ -154,7 +152,7 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
         connections=fact(text, r"^number of clients: (\d+)", int) or None,
         failed=fact(text, r"^number of failed transactions: (\d+)", int) or 0,
         dropped=fact(text, r"^number of transactions skipped: (\d+)", int) or 0, unit="ms",
-        notes=(*late, _HINT), **(_SCHEDULE if "rate limit schedule lag" in text else _CLOSED),
+        notes=(*late, _HINT), **(SCHEDULED if "rate limit schedule lag" in text else CLOSED),
     )  # fmt: skip
     count = fact(text, r"^number of transactions actually processed: (\d+)", int)
     cells = re.findall(r"^latency percentile ([\d.]+) = ([\d.]+) ms", text, re.MULTILINE)  # Neon's

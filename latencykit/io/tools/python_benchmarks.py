@@ -10,13 +10,13 @@ import re
 from typing import Any
 
 from latencykit._text import printable
-from latencykit.core.run import Run
+from latencykit.core.run import CLOSED, Run
 from latencykit.io import json_text
 from latencykit.io.build import data_from_points, data_from_values, nanoseconds_of, statistics_in
 from latencykit.io.source import ReadOptions, Series, Source
 from latencykit.io.text_reports import durations, fact, has_match, line_numbers, plain
 
-_RUN = Run(loop="closed", measure="service", corrected="none", connections=1)
+_RUN = Run(**CLOSED, connections=1)
 _PYPERF_UNITS = {"second": "s", "byte": "none", "integer": "none"}
 _PYPERF_TIME = r"\d+(?:\.\d+)? (?:ns|us|ms|sec)"
 _PYPERF_MEAN = re.compile(

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from latencykit._text import format_items, printable
-from latencykit.core.run import Run
+from latencykit.core.run import CLOSED, Run
 from latencykit.core.summary import Summary
 from latencykit.io import build, json_text
 from latencykit.io.source import Confidence, Data, Head, ReadOptions, Series, Source
@@ -50,7 +50,7 @@ _KNOWN = re.compile(
 _PROGRESS = re.compile(r"rps=[\d.]+ \(overall: ")
 _CLIP = 3000.0  # ms
 _COARSEST = 0.93  # a bucket of one digit is up to 1/16 of its value wide
-_RUN = Run(tool="redis-benchmark", loop="closed", measure="service", corrected="none", unit="ms")
+_RUN = Run(tool="redis-benchmark", **CLOSED, unit="ms")
 _HINT = "redis-benchmark without -q and --csv (6.2 and later) prints the full distribution"
 
 
@@ -126,8 +126,8 @@ def read_memtier_text(source: Source, options: ReadOptions) -> dict[str, Data]: 
     )
     clients = threads * per_thread
     run = Run(
-        tool="memtier_benchmark", loop="closed", measure="service", corrected="none", unit="ms",
-        duration=float(seconds) or None, connections=clients or None, unit_from="format",
+        tool="memtier_benchmark", **CLOSED, unit="ms", duration=float(seconds) or None,
+        connections=clients or None, unit_from="format",
     )  # fmt: skip
     series: dict[str, Data] = {}
     for name, rest in _TABLE_ROW.findall(body):

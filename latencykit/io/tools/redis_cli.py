@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from latencykit.core.run import Run
+from latencykit.core.run import CLOSED, Run
 from latencykit.io.declared import TRUNCATED, Lines, Text
 from latencykit.io.text_reports import has_match
 
-_RUN = Run(tool="redis-cli", loop="closed", measure="service", corrected="none", unit="ms")
+_RUN = Run(tool="redis-cli", **CLOSED, unit="ms")
 _ROW = (  # without its words where the output is not a terminal
     r"(?:min: )?(?P<min>[\d.]{1,12})[ ,]{1,2}(?:max: )?(?P<max>[\d.]{1,12})[ ,]{1,2}(?:avg: )?"
     r"(?P<mean>\d{1,9}\.\d+)[ ,]\(?(?P<count>\d{1,18})(?: samples\))?"

@@ -8,15 +8,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from latencykit.core.run import Run
+from latencykit.core.run import CLOSED, Run
 from latencykit.io.declared import Json, Report, Text, at
 from latencykit.io.text_reports import fact, has_match
 from latencykit.units import format_duration
 
-_RUN = Run(
-    tool="siege", loop="closed", measure="service", corrected="none", unit="s",
-    unit_from="format",
-)  # fmt: skip
+_RUN = Run(tool="siege", **CLOSED, unit="s", unit_from="format")
 _HINT = (
     "siege keeps no distribution; its --log and verbose lines contain single requests to 10 ms at "
     "best: measure with a tool that prints percentiles"

@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 
-from latencykit.core.run import Run
+from latencykit.core.run import CLOSED, Run
 from latencykit.io import json_text
 from latencykit.io.build import data_from_buckets, unit_in
 from latencykit.io.declared import VALUE, Json, Lines, Text, as_it_is, in_ns, report_of
@@ -103,7 +103,7 @@ def read_grpc(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
 
 def read_elbencho(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
     """Read the buckets of files and of I/O, which are named by their upper edges (µs)."""
-    run = Run(tool="elbencho", loop="closed", measure="service", corrected="none", unit="us")
+    run = Run(tool="elbencho", **CLOSED, unit="us")
     for name, least, mean, most, body in _ELBENCHO.findall(plain(source.text())):
         rows = [row.split(": ") for row in body.split(", ")]
         stats = {"min": in_ns(least, "us"), "mean": in_ns(mean, "us"), "max": in_ns(most, "us")}
@@ -133,7 +133,7 @@ FORMATS = {
     "trtexec": (
         has_match(_TRTEXEC),
         Lines(
-            run=Run(tool="trtexec", loop="closed", measure="service", corrected="none", unit="ms"),
+            run=Run(tool="trtexec", **CLOSED, unit="ms"),
             row=_TRTEXEC,
             pair=r"percentile\(([\d.]+)%\) = ([\d.]+)",
         ),

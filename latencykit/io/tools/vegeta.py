@@ -21,7 +21,7 @@ from latencykit._text import printable
 from latencykit._typing import JSONObject
 from latencykit.core.columns import Words, coded, matching
 from latencykit.core.histogram import Histogram
-from latencykit.core.run import Run
+from latencykit.core.run import SCHEDULED, Run
 from latencykit.errors import InvalidArgumentError
 from latencykit.io import build, json_text
 from latencykit.io.declared import TIMED_OUT, TRUNCATED
@@ -36,10 +36,7 @@ from latencykit.units import format_duration, parse_duration
 
 Columns = dict[str, Any]
 
-_RUN = Run(
-    tool="vegeta", loop="open", measure="response", corrected="schedule", unit="ns",
-    unit_from="format",
-)  # fmt: skip
+_RUN = Run(tool="vegeta", **SCHEDULED, unit="ns", unit_from="format")
 _COLUMNS = (
     "stamp", "code", "latency", "out", "in", "error", "body", "attack", "seq", "method", "url",
     "headers",

@@ -20,7 +20,7 @@ import numpy as np
 
 from latencykit.core.columns import Words
 from latencykit.core.histogram import Histogram
-from latencykit.core.run import Run
+from latencykit.core.run import CLOSED, Run
 from latencykit.io import json_text
 from latencykit.io.build import (
     data_from_points,
@@ -163,10 +163,7 @@ def read_raw(source: Source, options: ReadOptions) -> dict[str, Data]:
     duration = np.array(latency).astype(np.int64) * 1_000
     start = np.array(end).astype(np.int64) * 1_000_000 - duration
     given = {"duration": duration, "start": start, "code": operations.codes}
-    run = Run(
-        tool="YCSB", loop="closed", measure="service", corrected="none", unit="us",
-        unit_from="format", notes=tuple(notes),
-    )  # fmt: skip
+    run = Run(tool="YCSB", **CLOSED, unit="us", unit_from="format", notes=tuple(notes))
     return samples_of(given, run, options, operations.names.tolist(), apart=("CLEANUP",))
 
 
@@ -269,7 +266,7 @@ FORMATS = {
     "ycsb-cpp": (
         has_match(_CPP),
         Lines(
-            run=Run(tool="YCSB-cpp", loop="closed", measure="service", corrected="none", unit="us"),
+            run=Run(tool="YCSB-cpp", **CLOSED, unit="us"),
             row=_CPP,
             pair=r"([\d.]+)=([\d.]+)",
             cumulative=True,
