@@ -157,16 +157,14 @@ def _corrupt_json(
     return source.corrupt(line, f"the JSON is corrupt near {near!r} ({error.msg})", "", _WAY_OUT)
 
 
-def lines(
-    source: Source, options: ReadOptions, notes: list[str] | None = None
-) -> Iterator[tuple[int, list[object]]]:
-    """Yield batches of a file with one object per line: (number of the first line, objects).
+def lines(source: Source, options: ReadOptions, notes: list[str] | None = None) -> Iterator[Any]:
+    """Yield the objects of a file with one per line.
 
     Blank lines are passed over. A corrupt line raises, or is reported under ``options.lenient``; a
     last line that is cut is a note, appended to `notes`.
     """
     for first, chunk in line_chunks(source):
-        yield first, batch(first, chunk, source, options, notes)
+        yield from batch(first, chunk, source, options, notes)
 
 
 def batch(

@@ -16,7 +16,7 @@ from latencykit.core.run import CLOSED, Run
 from latencykit.errors import InvalidArgumentError
 from latencykit.io import build, json_text
 from latencykit.io.raw.cells import decimal_number, decimal_style
-from latencykit.io.source import Confidence, Data, Head, ReadOptions, Series, Source
+from latencykit.io.source import Confidence, Head, ReadOptions, Series, Source
 from latencykit.io.text_reports import fact, plain
 from latencykit.units import parse_duration
 
@@ -80,11 +80,10 @@ def sniff_table(head: Head) -> Confidence:
     return Confidence.NO
 
 
-def read_table(source: Source, options: ReadOptions) -> dict[str, Data]:
+def read_table(source: Source, options: ReadOptions) -> Series:
     """Read one summary per row, named by its method and by the columns that vary."""
     text = source.text()
     run = _RUN.with_notes(_NOTE).replace(version=fact(text, _VERSION, str))
-    series: dict[str, Data] = {}
     for heading, rows in _tables(text):
         complete = [cells for _, cells in rows if len(cells) == len(heading)]
         first = _mean_at(heading)
@@ -114,15 +113,12 @@ def read_table(source: Source, options: ReadOptions) -> dict[str, Data]:
             except InvalidArgumentError as error:
                 options.refuse(source, number, str(error), "times such as 7.735 us")
                 continue
-            label = build.unique_name(
-                " ".join(f"{prefix}{cells[k]}" for k, prefix in names), series
-            )
+            label = " ".join(f"{prefix}{cells[k]}" for k, prefix in names)
             if values:
                 points, stats = build.statistics_in(values)
-                series[label] = build.data_from_points(points, None, stats, run)
+                yield label, build.data_from_points(points, None, stats, run)
             else:
                 options.report(f"{source.shown}: {label} has no result; left out")
-    return series
 
 
 def read_json(source: Source, options: ReadOptions) -> Series:

@@ -152,19 +152,16 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read the histograms of bpftrace's JSON lines; the last report of a map counts."""
     notes: list[str] = []
     maps: dict[str, list[list[Row]]] = {}
-    for _, batch in json_text.lines(source, options, notes):
-        for record in batch:
-            if not isinstance(record, dict) or record.get("type") not in ("hist", "lhist"):
-                continue
-            for name, data in record.get("data", {}).items():
-                for key, rows in data.items() if isinstance(data, dict) else [("", data)]:
-                    ends = (("min", -np.inf), ("max", np.inf))
-                    edges = [[float(row.get(end, no)) for end, no in ends] for row in rows]
-                    counts = [int(row.get("count", 0)) for row in rows]
-                    part = [
-                        (low, high + 1, n) for (low, high), n in zip(edges, counts, strict=True)
-                    ]
-                    maps.setdefault(f"{name}[{key}]" if key else name, []).append(part)
+    for record in json_text.lines(source, options, notes):
+        if not isinstance(record, dict) or record.get("type") not in ("hist", "lhist"):
+            continue
+        for name, data in record.get("data", {}).items():
+            for key, rows in data.items() if isinstance(data, dict) else [("", data)]:
+                lows = [float(row.get("min", -np.inf)) for row in rows]
+                highs = [float(row.get("max", np.inf)) + 1 for row in rows]
+                counts = [int(row.get("count", 0)) for row in rows]
+                part = list(zip(lows, highs, counts, strict=True))
+                maps.setdefault(f"{name}[{key}]" if key else name, []).append(part)
     series = {name: _map(name, parts, options) for name, parts in maps.items()}
     return {name: data.with_run(notes=(*data.run.notes, *notes)) for name, data in series.items()}
 

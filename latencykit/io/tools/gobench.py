@@ -47,11 +47,10 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read the events' text by package: a result may be split over several events."""
     printed: dict[str, list[str]] = {}
     notes: list[str] = []
-    for _, batch in json_text.lines(source, options, notes):
-        for event in batch:
-            if isinstance(event, dict) and event.get("Action") == "output":
-                package = str(event.get("Package"))
-                printed.setdefault(package, []).append(str(event.get("Output", "")))
+    for event in json_text.lines(source, options, notes):
+        if isinstance(event, dict) and event.get("Action") == "output":
+            package = str(event.get("Package"))
+            printed.setdefault(package, []).append(str(event.get("Output", "")))
     texts = ["".join(pieces) for pieces in printed.values()]
     ends = [0, *accumulate(map(len, texts))]
     spans = {package: [span] for package, span in zip(printed, pairwise(ends), strict=True)}

@@ -21,7 +21,7 @@ from latencykit.io import json_text
 from latencykit.io.build import further_cells, numbers_of, outcome_codes
 from latencykit.io.declared import Json, Report, Rows, report_of
 from latencykit.io.rows import line_chunks
-from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
+from latencykit.io.source import Confidence, Data, Head, ReadOptions, Series, Source
 from latencykit.io.text_reports import has_match, plain, text_of_run
 
 _RUN = Run(tool="JMeter", **CLOSED, unit="ms", unit_from="format")
@@ -188,7 +188,7 @@ def with_failures(report: Report, *_: Any) -> Report:
     return replace(report, failures_included=report.run.failed)
 
 
-def read_summary(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+def read_summary(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
     """Read what each summariser states last of a run, or the sum of its intervals."""
     runs: dict[str, list[dict[str, float]]] = {}
     intervals: dict[str, list[dict[str, float]]] = {}
@@ -212,7 +212,6 @@ def read_summary(source: Source, options: ReadOptions) -> dict[str, Data]:  # no
         total["achieved"] = total["count"] / total["duration"] if total["duration"] else 0.0
         total |= {"min": min(one["min"] for one in parts), "max": max(one["max"] for one in parts)}
         runs[name] = [total]
-    series: dict[str, Data] = {}
     for name, known in runs.items():
         for number, one in enumerate(known, 1):
             label = [name] * (len(runs) > 1) + [f"run {number}"] * (len(known) > 1)
@@ -220,8 +219,7 @@ def read_summary(source: Source, options: ReadOptions) -> dict[str, Data]:  # no
             facts |= {key: one[key] or None for key in ("achieved", "duration")}
             facts["failed"] = int(one["failed"])
             run = _RUN.with_notes(_SUMMED_UP)
-            series[" ".join(label)] = report_of(facts, run, with_failures)
-    return series
+            yield " ".join(label), report_of(facts, run, with_failures)
 
 
 STATISTICS = Json(

@@ -33,7 +33,7 @@ from latencykit.errors import InvalidArgumentError
 from latencykit.io import build, json_text
 from latencykit.io.declared import TIMED_OUT
 from latencykit.io.rows import RowLayout, line_chunks, read_table
-from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
+from latencykit.io.source import Confidence, Data, Head, ReadOptions, Series, Source
 from latencykit.io.text_reports import Section, certain, has_match, plain, starts_with, text_of_run
 from latencykit.units import parse_duration
 
@@ -202,7 +202,7 @@ _ANY_LINE = re.compile(  # a point or the definition of a metric, whatever the o
 )
 
 
-def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
+def read_csv(source: Source, options: ReadOptions) -> Series:
     """Read the points of the main metric, or of those asked for by name."""
     lines = source.head.lines
     columns = tuple(lines[0].strip().split(","))
@@ -250,7 +250,7 @@ def _outcomes(expected: Any, status: Any, code: Any, error: Any) -> NDArray[np.i
     return np.where(late, OUTCOMES.index("timeout"), np.where(failed, 1, 0)).astype(np.int8)
 
 
-def read_points_json(source: Source, options: ReadOptions) -> dict[str, Data]:
+def read_points_json(source: Source, options: ReadOptions) -> Series:
     """Read the points of the main metric, or of those asked for by name."""
     metric_names, notes = _wanted(options), list[str]()
     names = b"|".join(re.escape(json.dumps(name)[1:-1].encode()) for name in metric_names)
@@ -323,7 +323,7 @@ def _wanted(options: ReadOptions) -> tuple[str, ...]:
 
 def _series_of_points(
     metrics: dict[str, Points], notes: Sequence[str], options: ReadOptions, source: Source
-) -> dict[str, Data]:
+) -> Series:
     """Samples of the main metric, or of those asked for; the others describe the run."""
     missing = [name for name in options.series if name not in metrics]
     if missing:
@@ -340,7 +340,6 @@ def _series_of_points(
     drops = metrics.get("dropped_iterations")
     dropped = int(drops["value"].sum()) if drops else 0
     run = _loop_of(busy, vus, dropped).with_notes(*notes)
-    series: dict[str, Data] = {}
     for name in options.series or [name for name in _MAIN if name in metrics][:1]:
         points = metrics[name]
         duration = np.rint(build.nanoseconds_of(points["value"], "ms")).astype(np.int64)
@@ -348,8 +347,7 @@ def _series_of_points(
         given["outcome"] = points["outcome"] if points["outcome"].any() else None
         if options.columns:
             given["columns"] = points["columns"]
-        series[name] = build.samples_of(given, run, options)[""]
-    return series
+        yield name, build.samples_of(given, run, options)[""]
 
 
 # ------------------------------------------------------------

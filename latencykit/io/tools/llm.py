@@ -62,7 +62,7 @@ def _rows(source: Source, options: ReadOptions, notes: list[str]) -> list[Any]:
         rows, further = json_text.documents(source)
         notes += further
         return rows
-    return [row for _, batch in json_text.lines(source, options, notes) for row in batch]
+    return list(json_text.lines(source, options, notes))
 
 
 def _per_request(

@@ -23,7 +23,7 @@ from latencykit._text import format_items
 from latencykit._typing import AnyArray, Floats, Ints, JSONObject
 from latencykit.core.run import Note, Run
 from latencykit.io import build, json_text
-from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
+from latencykit.io.source import Confidence, Data, Head, ReadOptions, Series, Source
 from latencykit.io.text_reports import certain, has_match, plain
 from latencykit.io.tools.prometheus import (
     RESCALED,
@@ -158,7 +158,7 @@ def _point_of(point: JSONObject, source: Source) -> _Point | None:
     return _Point(start, end, low, high, counts, stats)
 
 
-def read(source: Source, options: ReadOptions) -> dict[str, Data]:
+def read(source: Source, options: ReadOptions) -> Series:
     """Read every histogram of a time; several exports of one make a log."""
     notes: list[str] = []
     cut = Note("the last object is truncated; it was left out")
@@ -173,7 +173,7 @@ def sniff_protobuf(head: Head) -> Confidence:
     return certain(named and not metric.keys().isdisjoint(_KINDS))
 
 
-def read_protobuf(source: Source, options: ReadOptions) -> dict[str, Data]:
+def read_protobuf(source: Source, options: ReadOptions) -> Series:
     """Read the same from protobuf."""
     exports = messages(memoryview(source.bytes()), _EXPORT)
     return _series(_metrics(exports), [], source, options)
@@ -181,7 +181,7 @@ def read_protobuf(source: Source, options: ReadOptions) -> dict[str, Data]:
 
 def _series(
     metrics: Iterator[JSONObject], notes: list[str], source: Source, options: ReadOptions
-) -> dict[str, Data]:
+) -> Series:
     """The series of metrics in the form of `_plain`."""
     families: dict[tuple[str, str], dict[Labels, list[_Point]]] = {}
     facts: dict[tuple[str, str], tuple[str, bool]] = {}  # description, and whether it is cumulative
@@ -199,7 +199,6 @@ def _series(
             point = _point_of(entry, source)
             if point is not None:
                 families.setdefault(key, {}).setdefault(_attributes_of(entry), []).append(point)
-    series: dict[str, Data] = {}
     for (name, stated), members in families.items():
         described, cumulative = facts[name, stated]
         run = None if stated == "1" else run_of(_TOOL, name, options, stated, described)
@@ -209,8 +208,7 @@ def _series(
         left_out = [f"{format_items(number, 'negative value')} left out"] if number else []
         run = run.with_notes(*notes, *left_out)
         found = {own: _data(points, run, cumulative) for own, points in members.items()}
-        series |= family_series(name, found)
-    return series
+        yield from family_series(name, found)
 
 
 def _metrics(exports: Iterable[object]) -> Iterator[JSONObject]:
@@ -222,7 +220,7 @@ def _metrics(exports: Iterable[object]) -> Iterator[JSONObject]:
                 yield from scope.get("metrics") or ()
 
 
-def read_debug(source: Source, options: ReadOptions) -> dict[str, Data]:
+def read_debug(source: Source, options: ReadOptions) -> Series:
     """Read the histograms that the collector's debug exporter prints."""
     return _series(_printed(source), [], source, options)
 

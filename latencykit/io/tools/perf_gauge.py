@@ -82,10 +82,9 @@ def read_metrics(source: Source, options: ReadOptions) -> dict[str, Data]:
     gauges: defaultdict[str, dict[str, float]] = defaultdict(dict)
     for family, name, labels, value in _GAUGE.findall(source.text()):
         gauges[family + labels][name] = float(value)
-    metrics = prometheus.read(source, replace(options, unit=options.unit or "us"))
     histograms = {
         name: data
-        for name, data in metrics.items()
+        for name, data in prometheus.read(source, replace(options, unit=options.unit or "us"))
         if isinstance(data, Histogram) and "latency" in name.partition("{")[0]
     }
     if not histograms:

@@ -37,7 +37,7 @@ from latencykit.errors import (
 )
 from latencykit.io import build, json_text
 from latencykit.io.build import word_set
-from latencykit.io.source import COMMANDS, Confidence, Data, Head, ReadOptions, Source
+from latencykit.io.source import COMMANDS, Confidence, Data, Head, ReadOptions, Series, Source
 from latencykit.io.text_reports import certain, has_match
 from latencykit.io.wire import Schema, decode, delimited
 from latencykit.units import format_value
@@ -126,28 +126,23 @@ def _is_failure(labels: Mapping[str, object]) -> bool:
     )
 
 
-def family_series(family: str, members: Mapping[Labels, Any]) -> dict[str, Data]:
-    """Return the sum of a family, where it can be added, then one series per set of labels.
+def family_series(family: str, members: Mapping[Labels, Any]) -> Series:
+    """Yield the sum of a family, where it can be added, then one series per set of labels.
 
     Series whose labels say that their requests failed are counted apart in the sum. A member
     without data, in which nothing was counted, is left out.
     """
     parts = [(dict(own), data) for own, data in members.items() if data is not None]
-    if len(parts) == 1:
-        return {family + _label_text(parts[0][0]): parts[0][1]}
-    series: dict[str, Data] = {}
     good = [data for labels, data in parts if not _is_failure(labels)]
     bad = [data for labels, data in parts if _is_failure(labels)]
     totals = [data.histogram() if hasattr(data, "histogram") else data for data in bad]
     failed = sum(int((data.count or 0) + getattr(data, "censored", 0)) for data in totals)
-    if good and all(hasattr(data, "histogram") for data in good):
-        try:
-            series[family] = _sum_of(good, failed)
-        except LatencyKitError:  # unlike units, or percentiles that cannot be added
-            series.clear()
+    if len(parts) > 1 and good and all(hasattr(data, "histogram") for data in good):
+        # not of unlike units, nor of percentiles that cannot be added
+        with contextlib.suppress(LatencyKitError):
+            yield family, _sum_of(good, failed)
     for labels, data in parts:
-        series[build.unique_name(family + _label_text(labels), series)] = data
-    return series
+        yield family + _label_text(labels), data
 
 
 def _sum_of(parts: Sequence[Any], failed: int) -> Any:
@@ -217,15 +212,13 @@ class _Metric:
     native: JSONObject | None = None  # as an answer has it
 
 
-def read(source: Source, options: ReadOptions) -> dict[str, Data]:
+def read(source: Source, options: ReadOptions) -> Series:
     """Read every histogram and summary of a time; the runtime's own only without others."""
     families, units, helps = _families_of(source, options)
-    series: dict[str, Data] = {}
     for name, members in _own(families).items():
         run = run_of(_CLIENT, name, options, units.get(name), helps.get(name, ""))
         found = {own: _data(row, run, source) for own, row in members.items()} if run else {}
-        series |= family_series(name, found)
-    return series
+        yield from family_series(name, found)
 
 
 def _own(families: dict[str, _Value]) -> dict[str, _Value]:
@@ -512,7 +505,7 @@ def exponential_buckets(
 # Query answers.
 
 
-def read_promtool(source: Source, options: ReadOptions) -> dict[str, Data]:
+def read_promtool(source: Source, options: ReadOptions) -> Series:
     """Read a range as promtool prints it: a line of labels, and one per moment below it."""
     rows = [
         {
@@ -525,7 +518,7 @@ def read_promtool(source: Source, options: ReadOptions) -> dict[str, Data]:
     return _answer({"resultType": "matrix", "result": rows}, source, options)
 
 
-def read_range(source: Source, options: ReadOptions) -> dict[str, Data]:
+def read_range(source: Source, options: ReadOptions) -> Series:
     """Read every histogram: a range as a log, an instant as a histogram."""
     record = json_text.load(source)
     answer = record.get("data", record) if isinstance(record, dict) else {}
@@ -535,7 +528,7 @@ def read_range(source: Source, options: ReadOptions) -> dict[str, Data]:
     return _answer(answer, source, options)
 
 
-def _answer(answer: JSONObject, source: Source, options: ReadOptions) -> dict[str, Data]:
+def _answer(answer: JSONObject, source: Source, options: ReadOptions) -> Series:
     kind, results = answer.get("resultType"), json_text.entry(answer, "result", source, list)
     if kind not in ("matrix", "vector"):
         expected = "a matrix (query_range) or a vector"
@@ -558,7 +551,6 @@ def _answer(answer: JSONObject, source: Source, options: ReadOptions) -> dict[st
             "not histogram_quantile of them"
         )
         raise source.corrupt(None, seen, "buckets of a histogram", hint)
-    series: dict[str, Data] = {}
     for name, members in families.items():
         run = run_of("Prometheus", name, options)
         found: dict[Labels, Data | None] = {}
@@ -588,8 +580,7 @@ def _answer(answer: JSONObject, source: Source, options: ReadOptions) -> dict[st
                 stamps, cells = np.array(row["values"], dtype=np.float64).T
                 table[np.searchsorted(times, stamps), column] = cells
             found[own] = _classic(limits, times, np.nan_to_num(table), run, counters=named)
-        series |= family_series(name, found)
-    return series
+        yield from family_series(name, found)
 
 
 # ------------------------------------------------------------
@@ -630,7 +621,7 @@ def _files_of(folder: Path) -> Iterator[Path]:
     return (folder / name for name in names if name[0] != "." and (folder / name).is_file())
 
 
-def read_scrapes(source: Source, options: ReadOptions) -> dict[str, Data]:
+def read_scrapes(source: Source, options: ReadOptions) -> Series:
     """Read the scrapes of a directory as logs over time: what was counted between two of them."""
     if not source.path.is_dir():
         raise source.corrupt(None, "this is a file", "a directory of scrapes")
@@ -670,7 +661,6 @@ def read_scrapes(source: Source, options: ReadOptions) -> dict[str, Data]:
     missing = int(np.rint(steps / usual - 1).clip(0).sum()) if usual else 0
     scrapes_are = f"{format_items(missing, 'scrape')} {'is' if missing == 1 else 'are'}"
     gaps = [f"{scrapes_are} missing: an interval spans the gap"] if missing else []
-    series: dict[str, Data] = {}
     for name, by_labels in _own(found).items() if len(times) > 1 else ():
         run = run_of(_CLIENT, name, options, units.get(name), helps.get(name, ""))
         if run is None:
@@ -692,8 +682,7 @@ def read_scrapes(source: Source, options: ReadOptions) -> dict[str, Data]:
             table = [[row.edges[edge] for edge in limits.tolist()] for _, row in moments]
             stamps = np.array([moment for moment, _ in moments])
             changes[own] = _classic(limits, stamps, np.array(table), run, counters=True)
-        series |= family_series(name, changes)
-    return series
+        yield from family_series(name, changes)
 
 
 def _classic(
