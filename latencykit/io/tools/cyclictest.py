@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import Note, Run, UnitFrom
 from latencykit.io import build, json_text
-from latencykit.io.source import Data, ReadOptions, Source
+from latencykit.io.source import Data, ReadOptions, Series, Source
 from latencykit.io.text_reports import either, fact, has_match, text_of_run
 from latencykit.units import NANOSECONDS
 
@@ -171,7 +171,7 @@ _RTLA_ROW = re.compile(
 )
 
 
-def read_rtla(source: Source, options: ReadOptions) -> dict[str, Data]:
+def read_rtla(source: Source, options: ReadOptions) -> Series:
     """Read rtla's histograms: one series per column, and the sum of those of one kind first."""
     text = text_of_run(source, _RTLA)
     nano = "unit is nanoseconds" in text
@@ -193,13 +193,11 @@ def read_rtla(source: Source, options: ReadOptions) -> dict[str, Data]:
             edge = int(value[-1]) + 1 if value.size else 0
             threads = parts.setdefault(name.partition("-")[0], {})
             threads[name] = _histogram(value, counts, beyond, edge, stats, run)
-    series: dict[str, Data] = {}
     for kind, threads in parts.items():
         first, *others = threads.values()
         if others:
-            series[kind] = sum(others, first).with_run(aggregate=True, unit=run.unit)
-        series |= threads
-    return series
+            yield kind, sum(others, first).with_run(aggregate=True, unit=run.unit)
+        yield from threads.items()
 
 
 FORMATS = {

@@ -233,14 +233,12 @@ STATISTICS = Json(
 )  # fmt: skip
 
 
-def read_statistics(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+def read_statistics(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
     """Read the dashboard's statistics, the sum of all labels first."""
     record = json_text.load(source)
-    names = sorted(record, key=lambda label: label != "Total")
-    series = {name: STATISTICS.data(record[name]) for name in names}
-    if "Total" in series and len(series) > 1:
-        series["Total"] = series["Total"].with_run(aggregate=True)
-    return series
+    for name in sorted(record, key=lambda label: label != "Total"):
+        data = STATISTICS.data(record[name])
+        yield name, data.with_run(aggregate=name == "Total" and len(record) > 1)
 
 
 FORMATS = {

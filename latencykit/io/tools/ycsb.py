@@ -61,7 +61,7 @@ def sniff_raw(head: Head) -> Confidence:
     return Confidence.LIKELY if lines and all(map(_RAW.fullmatch, lines)) else Confidence.NO
 
 
-def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+def read_text(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
     """Read one series per operation; a printed command line has target rate and threads."""
     text = text_of_run(source, _BEGIN, _CLOSING)
     rate, threads = fact(text, r"-target (\d+)", float), fact(text, r"-threads (\d+)", int)
@@ -69,28 +69,23 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
     return _series([match.groups() for match in _LINE.finditer(text)], run)
 
 
-def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+def read_json(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
     """Read one series per operation from measurements, in a list or one after another."""
     records = json_text.values(source.text(), source)
     keys = ("metric", "measurement", "value")
     rows = [tuple(str(row.get(key)) for key in keys) for row in records if isinstance(row, dict)]
     begins = [k for k, row in enumerate(rows) if row[:2] == ("OVERALL", "RunTime(ms)")]
-    if len(begins) < 2:
-        return _series(rows, Run(loop="closed"))
-    return {
-        f"run {number} {name}": data
-        for number, (begin, end) in enumerate(pairwise([0, *begins[1:], len(rows)]), 1)
-        for name, data in _series(rows[begin:end], Run(loop="closed")).items()
-    }
+    for number, (begin, end) in enumerate(pairwise([0, *begins[1:], len(rows)]), 1):
+        for name, data in _series(rows[begin:end], Run(loop="closed")):
+            yield name if len(begins) < 2 else f"run {number} {name}", data
 
 
-def _series(rows: list[Any], run: Run) -> dict[str, Data]:
+def _series(rows: list[Any], run: Run) -> Series:
     metrics: dict[str, dict[str, str]] = {}
     for metric, name, value in rows:
         metrics.setdefault(metric, {})[name.strip()] = value
     overall = metrics.get("OVERALL", {})
     seconds = float(overall["RunTime(ms)"]) / 1e3 if "RunTime(ms)" in overall else None
-    series: dict[str, Data] = {}
     for metric, facts in metrics.items():
         if metric in _APART or metric.startswith("TOTAL_GC") or metric.endswith("-FAILED"):
             continue
@@ -109,8 +104,7 @@ def _series(rows: list[Any], run: Run) -> dict[str, Data]:
             corrected="schedule" if intended else "none", duration=seconds, failed=failed,
             unit="us", unit_from="format", achieved=count / seconds if seconds else None,
         )  # fmt: skip
-        series[metric] = _operation(facts, count, own)
-    return series
+        yield metric, _operation(facts, count, own)
 
 
 def _operation(facts: Mapping[str, str], count: int, run: Run) -> Data:
