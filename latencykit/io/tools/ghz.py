@@ -59,12 +59,10 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
         }  # fmt: skip
         if options.columns:
             given["columns"] = {"status": [str(row.get("status") or "") for row in details]}
-        start = float((end - duration).min()) / 1e9
-        series = build.samples_of(given, run.replace(start=start), options)
-        if int(record.get("count") or 0) <= len(details):
-            return series
-        notes = series[""].run.with_notes(_FIRST.format(len(details), int(record["count"]))).notes
-        return {"": series[""].with_run(notes=notes)}
+        run = run.replace(start=float((end - duration).min()) / 1e9)
+        if (count := int(record.get("count") or 0)) > len(details):
+            run = run.with_notes(_FIRST.format(len(details), count))
+        return build.samples_of(given, run, options)
     marks = record.get("histogram") or ()
     keys = (("min", "fastest"), ("max", "slowest"), ("mean", "average"))
     report = Report(

@@ -156,7 +156,7 @@ def sniff_vllm(head: Head) -> Confidence:
     return certain(known and not sniff_sglang(head))
 
 
-def _runs(tool: str, source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+def _runs(tool: str, source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
     """Every run of a file: single requests where they were saved, else means and percentiles."""
     text = plain(source.text())
     if _OBJECT.search(text) and not re.match(r"\s*\[\s*\{", text):  # lines of a log, too
@@ -165,7 +165,7 @@ def _runs(tool: str, source: Source, options: ReadOptions) -> dict[str, Data]:  
     return _series(records, tool, notes)
 
 
-def read_report(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+def read_report(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
     """Read the report of every run as the JSON that the tools save of it."""
     text = plain(source.text())
     records: list[JSONObject] = []
@@ -186,9 +186,8 @@ def read_report(source: Source, options: ReadOptions) -> dict[str, Data]:  # noq
     return _series(records, "SGLang" if sglang else "vLLM", ())
 
 
-def _series(records: Sequence[JSONObject], tool: str, notes: tuple[str, ...]) -> dict[str, Data]:
+def _series(records: Sequence[JSONObject], tool: str, notes: tuple[str, ...]) -> Series:
     """The series of every run, named after its rate or its number of connections."""
-    everything: dict[str, Data] = {}
     run = Run()
     for number, record in enumerate(records, 1):
         rate, limit = _number(record.get("request_rate")), _number(record.get("max_concurrency"))
@@ -220,10 +219,9 @@ def _series(records: Sequence[JSONObject], tool: str, notes: tuple[str, ...]) ->
         if label and (run.rate or run.connections):
             label = f"rate {run.rate:g} " if run.rate else f"concurrency {run.connections} "
         for name, data in series.items():
-            everything[build.unique_name(label + name, everything)] = data
-    if not everything and all(str(record.get("completed")) == "0" for record in records):
-        return {"": build.unanswered(run)}
-    return everything
+            yield label + name, data
+    if all(str(record.get("completed")) == "0" for record in records):
+        yield "", build.unanswered(run)
 
 
 def _vllm_requests(record: JSONObject, run: Run) -> dict[str, Data]:
