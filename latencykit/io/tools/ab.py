@@ -48,7 +48,7 @@ _ROUNDED = "ab rounds times to whole milliseconds"
 _HINT = "ab -g writes every request, and so the full distribution"
 
 
-def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read the report of a run."""
     begin = _BANNER if _BANNER.search(plain(source.text())) else _SERVER
     text = text_of_run(source, begin)

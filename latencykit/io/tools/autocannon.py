@@ -37,7 +37,7 @@ def sniff_text(head: Head) -> Confidence:
     return certain(any(_latency_rows(list(_rows(head.text)))))
 
 
-def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read the result."""
     record: dict[str, Any] = json_text.load(source, after_noise=True)
     latency = json_text.entry(record, "latency", source)
@@ -92,7 +92,7 @@ def _latency_rows(rows: list[list[str]]) -> Iterator[dict[str, str]]:
             yield dict(zip(heading[1:], cells[1:], strict=True))
 
 
-def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read the tables of a run and the lines below them."""
     text = text_of_run(source, _RUN, _RESULT)
     rows = list(_rows(text))

@@ -62,7 +62,7 @@ _LATTE_PERCENTILES = (
 )  # fmt: skip
 
 
-def read_stress(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+def read_stress(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read the last results: all operations first, then one series each where there are several."""
     text = text_of_run(source, _STRESS_BEGIN, r"(?i)^[ \t]*latency 99th percentile")
     begin = max(text.rfind("Results:"), 0)
@@ -135,7 +135,7 @@ def _stress_data(own: dict[str, float], run: Run, text: str) -> Data:
     return build.data_from_points(points, int(count) or None, stats, run, "ms")
 
 
-def read_scylla(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
+def read_scylla(source: Source, options: ReadOptions) -> Series:
     """Read the closing blocks."""
     text = text_of_run(source, r"^(?:Configuration|Results)[ \t]*$", "^Total ops:")
     results = text[max(text.rfind("\nResults"), 0) :]
@@ -163,7 +163,7 @@ def read_scylla(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
         yield name, build.data_from_points(points, count, stats, own)
 
 
-def read_latte(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
+def read_latte(source: Source, options: ReadOptions) -> Series:
     """Read requests and cycles; as logs where the report holds samples."""
     record: dict[str, Any] = json_text.load(source)
     result: dict[str, Any] = json_text.entry(record, "result", source)
@@ -267,7 +267,7 @@ def _timer(values: Mapping[str, float], unit: str, notes: tuple[str, ...] = ()) 
     return Summary(stats, dict(sorted(points.items())), count, "ns", run)
 
 
-def read_log(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+def read_log(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read the last line of each timer that counted something."""
     text = source.text()
     line_at = line_numbers(text)
@@ -294,7 +294,7 @@ def _numbers(facts: Mapping[str, str], line: int, source: Source) -> dict[str, f
         raise source.corrupt(line, seen, "count=…, min=…") from None
 
 
-def read_console(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
+def read_console(source: Source, options: ReadOptions) -> Series:
     """Read each timer of the summary."""
     text = plain(source.text()) + "\n"
     line_at = line_numbers(text)

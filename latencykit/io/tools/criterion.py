@@ -70,7 +70,7 @@ def _name(path: Path) -> str:
         return path.resolve().parent.parent.name
 
 
-def read_sample(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+def read_sample(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read one sample; its benchmark's id is in a file beside it."""
     name = _name(source.path) if source.path.name == "sample.json" else ""
     return {name: _sample(source)}
@@ -93,7 +93,7 @@ def _sample(source: Source) -> Data:
     return data_from_values(nanoseconds_of(times / iters, "ns"), run)
 
 
-def read_estimates(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+def read_estimates(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read mean, median and standard deviation."""
     record: dict[str, object] = {  # old releases wrote StdDev
         re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key).lower(): value
@@ -133,7 +133,7 @@ def read_raw(source: Source, options: ReadOptions) -> dict[str, Data]:
     return {name: data_from_values(np.round(some, 3), run) for name, some in values.items()}
 
 
-def read_text(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
+def read_text(source: Source, options: ReadOptions) -> Series:
     """Read the printed estimates, one summary per benchmark; a long id is on the line before."""
     text = plain(source.text())
     for row in _TEXT.finditer(text):

@@ -52,7 +52,7 @@ _CLAT = "completion latency (clat)"
 _HINT = "--output-format=json+ contains the full distribution"
 
 
-def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every job and direction; with ``--status-interval`` the last report counts."""
     text = source.text()
     begins = [match.start() for match in re.finditer(r"^\{", text, re.MULTILINE)]
@@ -164,7 +164,7 @@ def read_terse(source: Source, options: ReadOptions) -> Series:
                 yield f"{fields[2]} {direction}", data
 
 
-def read_text(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
+def read_text(source: Source, options: ReadOptions) -> Series:
     """Read the normal output: the percentiles of every group and direction, and of its syncs.
 
     Of a copied part, what stands above the first group is a group without a name.

@@ -25,7 +25,7 @@ Buckets = list[tuple[float, float, int]]  # lower end, upper end (ns), count
 _NEAR = 1.0  # ns
 
 
-def read(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
+def read(source: Source, options: ReadOptions) -> Series:
     """Read a result, or each of a list of results."""
     record = json_text.load(source)
     results = record if isinstance(record, list) else [record]
@@ -168,7 +168,7 @@ _RESULT = re.compile(
 )
 
 
-def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read a run: the JSON in it, or the facts as fortio's JSON has them, times in seconds."""
     text = text_of_run(source, _RUNS, _RESULT)
     command = command_of(text, "fortio")

@@ -75,7 +75,7 @@ def read_log(source: Source, options: ReadOptions) -> dict[str, Data]:
     return samples_of(columns, run, options, operations.names.tolist())
 
 
-def read_stats(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
+def read_stats(source: Source, options: ReadOptions) -> Series:
     """Read the statistics of all requests, and of each."""
     if source.head.text.lstrip().startswith("{"):
         record = json_text.load(source)
@@ -125,7 +125,7 @@ _LABELS = {
 _PERCENTILE = re.compile(r"response time (\d{1,2})(?:st|nd|rd|th) percentile")
 
 
-def read_console(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+def read_console(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read the table of a run, of its good requests."""
     begin = rf"^Simulation \S+ (?:started|completed in)|{_CONSOLE}"
     text = text_of_run(source, begin, r"^[ \t]*> request count\b")

@@ -58,7 +58,7 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
     return {name: data.with_run(notes=(*data.run.notes, *notes)) for name, data in series.items()}
 
 
-def read_benchstat(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
+def read_benchstat(source: Source, options: ReadOptions) -> Series:
     """Read the time per operation of each side: the median of runs, in old releases the mean."""
     sides, files, note = list[str](), [""], ""
     for line in plain(source.text()).splitlines():

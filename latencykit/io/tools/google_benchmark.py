@@ -30,7 +30,7 @@ _HEADING = re.compile(
 _CSV = re.compile("^name,iterations,real_time,cpu_time,time_unit\\b", re.MULTILINE)
 
 
-def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read the real time of every benchmark: one value per repetition, or their statistics."""
     record = json_text.load(source, after_noise=True)
     rows = json_text.entry(record, "benchmarks", source, list)

@@ -52,7 +52,7 @@ def read_log(source: Source, options: ReadOptions) -> dict[str, Data]:
     return build.samples_of(given, run, options, unit="us")
 
 
-def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read the statistics of requests of a run; since 1.66 with percentiles."""
     text = text_of_run(source, _RUN, _TOTALS)
     totals, table = _TOTALS.search(text), _TABLE.search(text)

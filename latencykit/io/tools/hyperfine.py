@@ -35,7 +35,7 @@ _ALL_FAILED = "every run ended with an exit code other than 0: the times are of 
 _SUMMARIZED = _RUN.with_notes("hyperfine --export-json keeps every run: the distribution")
 
 
-def read_json(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
+def read_json(source: Source, options: ReadOptions) -> Series:
     """Read every run of every command; unless all did, runs with a non-zero exit code failed."""
     for result in json_text.entry(json_text.load(source), "results", source, list):
         name = json_text.entry(result, "command", source, str)
@@ -72,7 +72,7 @@ def read_csv(source: Source, options: ReadOptions) -> Series:
             options.refuse(source, reader.line_num, seen, "seconds")
 
 
-def read_markdown(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
+def read_markdown(source: Source, options: ReadOptions) -> Series:
     """Read one summary per command."""
     text = source.text()
     header = _MD_HEADER.search(text)
@@ -83,7 +83,7 @@ def read_markdown(source: Source, options: ReadOptions) -> Series:  # noqa: ARG0
         yield name.replace("\\|", "|"), build.data_from_points({}, None, cells, run, unit)
 
 
-def read_text(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
+def read_text(source: Source, options: ReadOptions) -> Series:
     """Read the printed benchmarks, one summary per command."""
     for name, kind, mean, spread, low, high, runs in _TEXT.findall(plain(source.text())):
         cells = {"mean": mean, "std": spread, "min": low, "max": high}

@@ -30,7 +30,7 @@ _CSV = {  # column of total.csv → key of the JSON
 }  # fmt: skip
 
 
-def read_json(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
+def read_json(source: Source, options: ReadOptions) -> Series:
     """Read every phase and metric."""
     record = json_text.load(source)
     version = record.get("version") if isinstance(record, dict) else None

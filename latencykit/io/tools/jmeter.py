@@ -188,7 +188,7 @@ def with_failures(report: Report, *_: Any) -> Report:
     return replace(report, failures_included=report.run.failed)
 
 
-def read_summary(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
+def read_summary(source: Source, options: ReadOptions) -> Series:
     """Read what each summariser states last of a run, or the sum of its intervals."""
     runs: dict[str, list[dict[str, float]]] = {}
     intervals: dict[str, list[dict[str, float]]] = {}
@@ -233,7 +233,7 @@ STATISTICS = Json(
 )  # fmt: skip
 
 
-def read_statistics(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
+def read_statistics(source: Source, options: ReadOptions) -> Series:
     """Read the dashboard's statistics, the sum of all labels first."""
     record = json_text.load(source)
     for name in sorted(record, key=lambda label: label != "Total"):

@@ -156,7 +156,7 @@ def sniff_vllm(head: Head) -> Confidence:
     return certain(known and not sniff_sglang(head))
 
 
-def _runs(tool: str, source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
+def _runs(tool: str, source: Source, options: ReadOptions) -> Series:
     """Every run of a file: single requests where they were saved, else means and percentiles."""
     text = plain(source.text())
     if _OBJECT.search(text) and not re.match(r"\s*\[\s*\{", text):  # lines of a log, too
@@ -165,7 +165,7 @@ def _runs(tool: str, source: Source, options: ReadOptions) -> Series:  # noqa: A
     return _series(records, tool, notes)
 
 
-def read_report(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
+def read_report(source: Source, options: ReadOptions) -> Series:
     """Read the report of every run as the JSON that the tools save of it."""
     text = plain(source.text())
     records: list[JSONObject] = []
@@ -260,7 +260,7 @@ _GUIDE_HINT = (
 _GUIDE_NOTE = "one mean per request; GuideLLM's own percentiles weight it by the request's tokens"
 
 
-def read_guidellm(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
+def read_guidellm(source: Source, options: ReadOptions) -> Series:
     """Read every benchmark's latencies of successful requests; the others are counted apart."""
     record = json_text.load(source)
     benchmarks = json_text.entry(record, "benchmarks", source, list)
@@ -382,7 +382,7 @@ def _unit_of(metric: object, key: str, source: Source) -> str:
     return unit
 
 
-def read_nvidia_summary(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
+def read_nvidia_summary(source: Source, options: ReadOptions) -> Series:
     """Read the statistics of every latency type."""
     record = json_text.load(source)
     record = {**record, **(record.get("records") or {})}  # where AIPerf's first version had them
@@ -420,7 +420,7 @@ def _scalar(record: JSONObject, key: str) -> float | None:
 _NO_TOKEN = re.compile(r'^(?:data:)?\s*+(?:\[DONE\]\s*+)?$|"choices":\s*\[\]|"content":\s*""')
 
 
-def read_genai_perf(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
+def read_genai_perf(source: Source, options: ReadOptions) -> Series:
     """Read one row per request of every experiment, from the moments of its chunks."""
     record = json_text.load(source)
     experiments = json_text.entry(record, "experiments", source, list)
@@ -508,10 +508,7 @@ def read_inference_perf(source: Source, options: ReadOptions) -> dict[str, Data]
     return _per_request(run, values, outcome, began, gaps)
 
 
-def read_inference_summary(
-    source: Source,
-    options: ReadOptions,  # noqa: ARG001
-) -> Series:
+def read_inference_summary(source: Source, options: ReadOptions) -> Series:
     """Read the statistics of every latency type, of a stage or of the entire run."""
     record = json_text.load(source)
     good = json_text.entry(record, "successes", source)
@@ -544,7 +541,7 @@ _LLMPERF = {"ttft": "ttft_s", "tpot": "inter_token_latency_s", "e2el": "end_to_e
 _LLMPERF_NOTE = "its inter_token_latency_s, the total time per token, is the series tpot"
 
 
-def read_llmperf(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+def read_llmperf(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read one row per request; the file does not state when they were sent."""
     rows = json_text.entry({"responses": json_text.load(source)}, "responses", source, list)
     outcome = [_OK if row.get("error_code") is None else _ERROR for row in rows]
@@ -558,7 +555,7 @@ def read_llmperf(source: Source, options: ReadOptions) -> dict[str, Data]:  # no
     return _per_request(run, values, outcome, None, gaps)
 
 
-def read_llmperf_summary(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
+def read_llmperf_summary(source: Source, options: ReadOptions) -> Series:
     """Read the statistics of every latency type."""
     record = json_text.load(source)
     clients = record.get("num_concurrent_requests")

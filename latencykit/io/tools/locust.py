@@ -171,13 +171,13 @@ def _aggregate_first(series: Mapping[str, Data]) -> dict[str, Data]:
     }
 
 
-def read_failures(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+def read_failures(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Refuse: a list of failures holds no latency."""
     seen, hint = "this is Locust's list of failures, without latencies", "it lies beside this file"
     raise source.corrupt(None, seen, "NAME_stats.csv", hint)
 
 
-def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read the counts of every entry, and their sum."""
     source.json = True  # whichever run of it is read
     # lines of the log begin with a bracket, too
@@ -222,7 +222,7 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
     return {"Aggregated": everything, **series}
 
 
-def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read a run's last table of counts, and the percentiles below it, which end the run."""
     text = text_of_run(source, rf"^{_COUNT_HEADING}", _POINT_HEADING.pattern)
     for title, pattern in ((_COUNT_HEADING, _COUNTS), (r" ?(?:Type\s+)?Name\s.*%", _POINTS)):
@@ -273,7 +273,7 @@ _PAGE = {
 }  # fmt: skip
 
 
-def read_page(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+def read_page(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read what the page of a running test asks for: a median, a mean and both ends."""
     stats = json_text.entry(json_text.load(source), "stats", source, list)
     names = [" ".join(filter(None, (row.get("method"), str(row.get("name"))))) for row in stats]

@@ -83,13 +83,13 @@ def sniff_raw(head: Head) -> Confidence:
     return Confidence.NO
 
 
-def read_bench_csv(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+def read_bench_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Refuse: a row is a client's run, not a message."""
     seen = "this CSV of nats bench contains throughput only"
     raise source.corrupt(1, seen, "latencies", _NATS_HINT)
 
 
-def read_latency(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+def read_latency(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read the percentiles and the facts around them."""
     text = text_of_run(source, _CLOCK + r"Pub Server RTT :", r"Last Recv Wall Time")
     _, _, body = text.partition("HDR Percentiles:")
@@ -141,7 +141,7 @@ def read_raw(source: Source, options: ReadOptions) -> dict[str, Data]:
     return {"": build.data_from_values(columns["duration"], run)}
 
 
-def read_bench(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
+def read_bench(source: Source, options: ReadOptions) -> Series:
     """Read the mean latency of versions that print one."""
     text = plain(source.text())
     line_at = line_numbers(text)
@@ -227,7 +227,7 @@ def _distribution(source: Source, options: ReadOptions, run: Run = _NATS_RUN) ->
     return {"": build.data_from_points(points, count or None, {}, run)}
 
 
-def read_openmessaging(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
+def read_openmessaging(source: Source, options: ReadOptions) -> Series:
     """Read publish, publish delay and end-to-end latencies of the whole run."""
     record: dict[str, Any] = json_text.load(source)
     errors = record.get("publishErrorRate") or []
@@ -291,7 +291,7 @@ _PULSAR = re.compile(
 _PAIR = re.compile(r"([\d.]{1,12}pct|Max): *([\d.]+)")
 
 
-def read_kafka(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
+def read_kafka(source: Source, options: ReadOptions) -> Series:
     """Read the mean and the percentiles; a message is sent when the one before has come back."""
     run = Run(
         tool="Kafka EndToEndLatency", **CLOSED, unit="ms", unit_from="format", notes=(_CUT,),
@@ -302,7 +302,7 @@ def read_kafka(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
         yield name, data_from_points(points, None, {"mean": mean}, run, "ms")
 
 
-def read_intervals(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
+def read_intervals(source: Source, options: ReadOptions) -> Series:
     """Read the mean and the maximum of every interval, or the line of the run, if it is there."""
     run = Run(tool="Kafka ProducerPerformance", unit="ms", unit_from="file")
     text = plain(source.text())
@@ -318,7 +318,7 @@ def read_intervals(source: Source, options: ReadOptions) -> Series:  # noqa: ARG
         yield name, data_from_points(points, int(count), {"mean": mean, "max": top}, run, "ms")
 
 
-def read_rabbit(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
+def read_rabbit(source: Source, options: ReadOptions) -> Series:
     """Read the latencies of consumers and of confirms, of the run or of every interval."""
     lines = list(_RABBIT.finditer(plain(source.text())))
     totals = [line for line in lines if line[1] is None]
@@ -330,7 +330,7 @@ def read_rabbit(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
             yield name, data_from_points(points, None, {}, run, run.unit)
 
 
-def read_pulsar(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
+def read_pulsar(source: Source, options: ReadOptions) -> Series:
     """Read the aggregated latencies of the run, or those of every interval."""
     text = plain(source.text())
     lines = list(_PULSAR.finditer(text))

@@ -25,7 +25,7 @@ _LOOPS = {"Server": SCHEDULED, "SingleStream": CLOSED}
 _HINT = "mlperf_log_detail.txt has more of the run; mlperf_log_trace.json has every sample"
 
 
-def read(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
+def read(source: Source, options: ReadOptions) -> Series:
     """Read the statistics of every kind of latency of a run."""
     text = text_of_run(source, _BEGIN)
     scenario = fact(text, r"^Scenario : (\w+)", str) or ""

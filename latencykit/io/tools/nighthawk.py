@@ -39,7 +39,7 @@ _TITLES = {
 }
 
 
-def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read the statistics of times of the global result, or of every worker without one."""
     if _YAML.search(source.head.text):
         hint = "write it with --output-format json"
@@ -75,7 +75,7 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
     return series or {"": unanswered(run)}
 
 
-def read_text(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
+def read_text(source: Source, options: ReadOptions) -> Series:
     """Read every block of times, of whole microseconds."""
     text = plain(source.text())
     counters = dict(_COUNTER.findall(text))

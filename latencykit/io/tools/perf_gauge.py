@@ -38,7 +38,7 @@ _GAUGE = re.compile(
 _ZEROED = "perf-gauge sets its metrics to zero at its end; --continuous keeps them"
 
 
-def read_text(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
+def read_text(source: Source, options: ReadOptions) -> Series:
     """Read every block."""
     text = plain(source.text())
     parts = list(blocks(text, _BEGIN))

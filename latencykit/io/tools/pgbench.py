@@ -136,7 +136,7 @@ def read_intervals(source: Source, options: ReadOptions) -> dict[str, Data]:
     return {"": data_from_points({}, count, stats, run, "us")}
 
 
-def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read the closing report."""
     text = text_of_run(source, _BEGIN, r"^tps = ")
     stats = {

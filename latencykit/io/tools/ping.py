@@ -164,7 +164,7 @@ def sniff_raw(head: Head) -> Confidence:
     return certain(ordered and abs(count * mean - busy) <= count and count)
 
 
-def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every request but warm-up, too slow and too fast ones, as ioping's sums do."""
     text = source.text()
     rows = _REQUEST.findall(text)

@@ -39,7 +39,7 @@ def _mean_note(calls: int) -> tuple[str, ...]:
     return (f"each value is the mean of {calls:,} calls",) if calls > 1 else ()
 
 
-def read_pyperf(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
+def read_pyperf(source: Source, options: ReadOptions) -> Series:
     """Read every benchmark but calibration runs and warm-ups, as pyperf does."""
     record = json_text.load(source)
     common: dict[str, object] = record.get("metadata") or {}
@@ -61,7 +61,7 @@ def read_pyperf(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
         yield str(facts.get("name") or ""), data_from_values(nanoseconds_of(values, unit), run)
 
 
-def read_pytest(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
+def read_pytest(source: Source, options: ReadOptions) -> Series:
     """Read every benchmark: one value per round, in seconds per call."""
     record = json_text.load(source)
     benchmarks: list[dict[str, object]] = json_text.entry(record, "benchmarks", source, list)
@@ -82,7 +82,7 @@ def read_pytest(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
         yield label, data_from_points(points, stats.get("rounds"), reported, run, "s")
 
 
-def read_pyperf_text(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
+def read_pyperf_text(source: Source, options: ReadOptions) -> Series:
     """Read the mean of every benchmark, and what ``--stats`` prints above it."""
     text = plain(source.text())
     line_at = line_numbers(text)
@@ -111,7 +111,7 @@ def read_pyperf_text(source: Source, options: ReadOptions) -> Series:  # noqa: A
         yield name or "", data_from_points(points, count, stats, run)
 
 
-def read_pytest_text(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
+def read_pytest_text(source: Source, options: ReadOptions) -> Series:
     """Read every row of every table that pytest-benchmark prints."""
     columns: list[str] = []
     unit, cells = "s", re.compile("")

@@ -28,7 +28,7 @@ _LATENCY = (
 )
 
 
-def read(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
+def read(source: Source, options: ReadOptions) -> Series:
     """Read every task's latency, service time and processing time."""
     points: defaultdict[tuple[str, str, str], dict[float, str]] = defaultdict(dict)
     errors: dict[str, str] = {}

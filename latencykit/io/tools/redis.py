@@ -54,7 +54,7 @@ _RUN = Run(tool="redis-benchmark", **CLOSED, unit="ms")
 _HINT = "redis-benchmark without -q and --csv (6.2 and later) prints the full distribution"
 
 
-def read_memtier_json(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
+def read_memtier_json(source: Source, options: ReadOptions) -> Series:
     """Read the totals, then every command that was sent; of several runs, all of them together."""
     record: dict[str, Any] = json_text.load(source)
     sections = [key for key, row in record.items() if isinstance(row, dict) and _TOTALS in row]
@@ -106,7 +106,7 @@ def read_memtier_json(source: Source, options: ReadOptions) -> Series:  # noqa: 
         yield name, build.data_from_points(points, row.get("Count"), stats, own)
 
 
-def read_memtier_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+def read_memtier_text(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read the table and the cumulative lines of every command."""
     text = text_of_run(source, r"^(?:\d+ +Threads *|ALL STATS)$|(?<!=\n)^Type +Ops", "^Totals ")
     at = max(text.rfind("\nALL STATS\n"), text.rfind("AGGREGATED AVERAGE RESULTS"), 0)

@@ -40,7 +40,7 @@ def _run(text: str) -> Run:
     )  # fmt: skip
 
 
-def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read the printed percentiles."""
     text = text_of_run(source, _BEGIN, _STATS["max"])
     stats = {name: fact(text, pattern, float) for name, pattern in _STATS.items()}

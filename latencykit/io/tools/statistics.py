@@ -58,7 +58,7 @@ _TIMEIT = (
 )
 
 
-def read_buckets(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
+def read_buckets(source: Source, options: ReadOptions) -> Series:
     """Read Envoy's buckets by their upper edges; counts that never fall are cumulative."""
     for name, body in _ENVOY_BUCKETS.findall(plain(source.text())):
         rows = np.array(re.findall(r"B([\d.e+]+)\(\d+,(\d+)\)", body), np.float64)
@@ -69,7 +69,7 @@ def read_buckets(source: Source, options: ReadOptions) -> Series:  # noqa: ARG00
             yield name, data_from_buckets(low, rows[:, 0], counts, _ENVOY_RUN.replace(notes=()))
 
 
-def read_quantiles(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
+def read_quantiles(source: Source, options: ReadOptions) -> Series:
     """Read Envoy's JSON: quantiles by the position of their level."""
     stats = json_text.entry(json_text.load(source), "stats", source, list)
     for part in (row["histograms"] for row in stats if "histograms" in row):
@@ -82,7 +82,7 @@ def read_quantiles(source: Source, options: ReadOptions) -> Series:  # noqa: ARG
                 yield row["name"], report_of(ends, _ENVOY_RUN, as_it_is, points=points)
 
 
-def read_grpc(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
+def read_grpc(source: Source, options: ReadOptions) -> Series:
     """Read every histogram: buckets from an edge up to another."""
     tables = _GRPC.findall(plain(source.text()))
     for number, (printed, most, mean, body) in enumerate(tables, 1):
@@ -101,7 +101,7 @@ def read_grpc(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
             yield name, data_from_buckets(low, high, counts, run, stats={"mean": mean})
 
 
-def read_elbencho(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
+def read_elbencho(source: Source, options: ReadOptions) -> Series:
     """Read the buckets of files and of I/O, which are named by their upper edges (µs)."""
     run = Run(tool="elbencho", **CLOSED, unit="us")
     for name, least, mean, most, body in _ELBENCHO.findall(plain(source.text())):

@@ -37,7 +37,7 @@ _INTERVAL = (
 _HINT = "run sysbench with --histogram=on for the distribution"
 
 
-def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read the closing text."""
     text = text_of_run(source, _BEGIN, _STATS)
     facts = {name: float(value) for name, value in _STATS.findall(text)}

@@ -185,7 +185,7 @@ _ANEW = "run vegeta report anew"
 _REPORT_KEYS = ("latencies", "bytes_in", "status_codes", "success", "requests")
 
 
-def read_report_json(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
+def read_report_json(source: Source, options: ReadOptions) -> Series:
     """Read each report; of those that ``-every`` made of one attack, the last."""
     documents, notes = json_text.documents(source)
     last = {str(record.get("earliest")): record for record in documents}
@@ -223,7 +223,7 @@ def _report(record: JSONObject, run: Run) -> Data:
     return data if isinstance(data, Histogram) else data.with_run(notes=(*data.run.notes, _HINT))
 
 
-def read_text(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
+def read_text(source: Source, options: ReadOptions) -> Series:
     """Read every report; of those that ``-every`` draws over each other, the last."""
     parts = sections(source, _REQUESTS)
     if _CLEARED in source.text():
@@ -260,7 +260,7 @@ def read_text(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
         yield "" if len(parts) == 1 else "attack", _report(record, run)
 
 
-def read_hist(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+def read_hist(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read the buckets of a run; what lies in the last one is censored at its lower end."""
     if _CLEARED not in source.text():
         text_of_run(source, _HIST)

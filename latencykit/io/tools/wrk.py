@@ -101,7 +101,7 @@ def _report_of(part: Section) -> tuple[Run, dict[str, float], int | None, int]:
     return run, stats, int(closing[1]) if closing else None, mixed
 
 
-def read(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
+def read(source: Source, options: ReadOptions) -> Series:
     """Read the distribution of every run; replies that came too late are censored."""
     for part, name in _named_runs(source):
         run, stats, requests, mixed = _report_of(part)
@@ -132,7 +132,7 @@ def read(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
         yield name, data
 
 
-def read_wrk2(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
+def read_wrk2(source: Source, options: ReadOptions) -> Series:
     """Read the spectra of every run: ``corrected``, then ``uncorrected``."""
     for part, name in _named_runs(source):
         for kind, data in _spectra(part).items():

@@ -61,7 +61,7 @@ def sniff_raw(head: Head) -> Confidence:
     return Confidence.LIKELY if lines and all(map(_RAW.fullmatch, lines)) else Confidence.NO
 
 
-def read_text(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
+def read_text(source: Source, options: ReadOptions) -> Series:
     """Read one series per operation; a printed command line has target rate and threads."""
     text = text_of_run(source, _BEGIN, _CLOSING)
     rate, threads = fact(text, r"-target (\d+)", float), fact(text, r"-threads (\d+)", int)
@@ -69,7 +69,7 @@ def read_text(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
     return _series([match.groups() for match in _LINE.finditer(text)], run)
 
 
-def read_json(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
+def read_json(source: Source, options: ReadOptions) -> Series:
     """Read one series per operation from measurements, in a list or one after another."""
     records = json_text.values(source.text(), source)
     keys = ("metric", "measurement", "value")
@@ -185,7 +185,7 @@ _TIME = re.compile(r"([\d.]+th|avg|min|max)\(([mu]s)\)")
 _FAILED = ("_ERR", "_ERROR")
 
 
-def read_go(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
+def read_go(source: Source, options: ReadOptions) -> Series:
     """Read the last line of each operation."""
     text = plain(source.text())
     if (ended := text.rfind("\nRun finished")) >= 0:  # what a further run began is not of this one
@@ -216,7 +216,7 @@ def read_go(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
     return _go_series(found, run)
 
 
-def read_go_json(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
+def read_go_json(source: Source, options: ReadOptions) -> Series:
     """Read go-ycsb's lists of operations, of which the last one counts."""
     records = json_text.values(source.text(), source)
     lists = [record if isinstance(record, list) else [record] for record in records]
