@@ -83,36 +83,21 @@ RULES = CoincidenceRules()
 class Coincidence(Value):
     """Events and the slow times of a run that they coincide with.
 
-    Attributes
-    ----------
-    threshold : float
-        Latency above which requests count as slow, ns.
-    rows : DataFrame
-        One row per source, and per kind of its events that says more: ``source``, ``stalls`` (how
-        many there were), ``coincide`` (with how many of them it coincides), ``expected`` (by
-        chance), ``p`` (adjusted for all looks), ``lag`` (ns, from the start of an event to that of
-        the stall), ``share_above`` (of the slow requests), ``significant``.
-    stalls : DataFrame
-        The columns of `find_stalls`, and ``suspect``: the source that coincides, empty if none
-        does more often than by chance.
-    findings, notes : tuple of str
-        Sentences that chance does not explain, and what limits them.
-    lanes : tuple of Events
-        The events in seconds from the start of the run.
-    data : Samples or HistogramLog
-        The run.
-    incident : Incident or None
-        The short time into which most of the slow requests fall.
+    `rows` has one row per source, and per kind of its events that says more: ``source``, ``stalls``
+    (how many there were), ``coincide`` (with how many of them it coincides), ``expected`` (by
+    chance), ``p`` (adjusted for all looks), ``lag`` (ns, from the start of an event to that of the
+    stall), ``share_above`` (of the slow requests), ``significant``. `stalls` has the columns of
+    `find_stalls`, and ``suspect``: the source that coincides more often than by chance, or "".
     """
 
-    threshold: float
+    threshold: float  # latency above which requests count as slow, ns
     rows: pd.DataFrame
     stalls: pd.DataFrame
-    findings: tuple[str, ...]
-    notes: tuple[str, ...]
-    lanes: tuple[Events, ...] = ()
+    findings: tuple[str, ...]  # what chance does not explain
+    notes: tuple[str, ...]  # what limits the findings
+    lanes: tuple[Events, ...] = ()  # the events in seconds from the start of the run
     data: Samples | HistogramLog | None = field(default=None, repr=False)
-    incident: Incident | None = None
+    incident: Incident | None = None  # the short time into which most of the slow requests fall
 
     @property
     def table(self) -> pd.DataFrame:
@@ -141,29 +126,11 @@ def coincide(
     *,
     above: str | float = "p99",
 ) -> Coincidence:
-    """Find what coincides with the stalls and the slow requests of a run.
+    """Find what coincides with the stalls and the slow requests (`above`) of a run.
 
-    Parameters
-    ----------
-    data : Samples or HistogramLog
-        Samples need start times.
-    events : iterable of Events, optional
-        What other logs say (`read_events`). Without them only the run's own evidence is examined:
-        a period of its stalls, the time of day, the first minutes, idle times, one connection.
-    above : str or float, default "p99"
-        Requests above it are slow: a percentile, or a latency (``"20ms"``, a number in ns).
-
-    Returns
-    -------
-    Coincidence
-        Findings are wrong in at most 5 % of runs without any connection.
-
-    Raises
-    ------
-    DataNotAvailableError
-        For data without time.
-    InvalidArgumentError
-        For a threshold that is neither a percentile nor a latency.
+    Without events only the run's own evidence is examined: a period of its stalls, the time of day,
+    the first minutes, idle times, one connection. Findings are wrong in at most 5 % of runs without
+    any connection.
 
     Examples
     --------

@@ -32,27 +32,13 @@ _ALWAYS = (99.0, 99.9, 100.0)
 
 @record()
 class Bound:
-    """The most that waiting for replies may have hidden.
+    """The most that waiting for replies may have hidden."""
 
-    Attributes
-    ----------
-    stall : float
-        Seconds of the longest stall that the run leaves room for.
-    others : int
-        Requests that may not have been sent, at most.
-    mean : (float, float)
-        As recorded, and at most, ns.
-    percentiles : tuple of (percentile, as recorded, at most)
-        Supported percentiles, ns.
-    material : bool
-        The mean or one of them may be higher by more than a tenth.
-    """
-
-    stall: float
-    others: int
-    mean: tuple[float, float]
-    percentiles: tuple[tuple[float, float, float], ...]
-    material: bool
+    stall: float  # seconds of the longest that the run leaves room for
+    others: int  # requests that may not have been sent, at most
+    mean: tuple[float, float]  # as recorded, and at most, ns
+    percentiles: tuple[tuple[float, float, float], ...]  # supported ones, as recorded, at most; ns
+    material: bool  # the mean or one of these may be higher by more than a tenth
 
 
 @record()

@@ -130,16 +130,7 @@ class Explained:
 
 
 def explain_stalls(stalls: StallRecord, source: str, connections: int | None) -> Explained:
-    """Weigh the explanations: of the stall that tells most, and a little of each further one.
-
-    Parameters
-    ----------
-    stalls : StallRecord
-    source : str
-        A kind of source, as `PRIORS` has them.
-    connections : int or None
-        As stated.
-    """
+    """Weigh the explanations: of the stall that tells most, and a little of each further one."""
     terms, chance = _predictions(stalls, source, connections)
     likelihood = {name: np.sum(list(parts.values()), axis=0) for name, parts in terms.items()}
     omission = np.maximum(likelihood["waits"], likelihood["catches up"])

@@ -75,30 +75,15 @@ BAND = (0.025, 0.975)
 
 @record()
 class RunVerdict:
-    """A new run against its history.
-
-    Attributes
-    ----------
-    verdict : {"same", "better", "worse", "confirm", "unknown"}
-    missing : int
-        Earlier runs that are missing for a verdict; 0 except where it is ``"unknown"``.
-    level : float
-        Median of the runs since the last change, before the judged one; NaN without any.
-    low, high : float
-        The noise band around the level, where 95 of 100 unchanged runs lie.
-    changes : tuple of int
-        Positions in the history at which the level changed before.
-    noise : float
-        Relative standard deviation from run to run, as large as a normal one with this band.
-    """
+    """A new run against its history."""
 
     verdict: Verdict
-    missing: int
-    level: float
-    low: float
+    missing: int  # earlier runs that are missing for a verdict; 0 except where it is "unknown"
+    level: float  # median of the runs since the last change, before the judged one; NaN without any
+    low: float  # the noise band around it, where 95 of 100 unchanged runs lie
     high: float
-    changes: tuple[int, ...] = ()
-    noise: float = math.nan
+    changes: tuple[int, ...] = ()  # positions in the history at which the level changed before
+    noise: float = math.nan  # relative standard deviation of a normal one with this band
 
 
 def judge(history: ArrayLike, new: ArrayLike) -> Verdict:

@@ -47,16 +47,8 @@ _RULE = _Rule()
 def find_modes(histogram: Any, evidence: Any = None) -> list[Mode]:
     """Return the modes from the lowest to the highest; none where buckets are too wide to tell.
 
-    Parameters
-    ----------
-    histogram : Histogram
-    evidence : Evidence, optional
-        Of the same data: if it has times, modes are those of most parts of the run.
-
-    Returns
-    -------
-    list of Mode
-        Values in the unit of the histogram; shares of its values above zero add up to 1.
+    Shares of the values above zero add up to 1. If the `evidence` of the same data has times, modes
+    are those of most parts of the run.
 
     Examples
     --------

@@ -884,13 +884,7 @@ class SLO:
 def passed(rows: Iterable[SLORow], *, strict: bool = False, sure: bool = False) -> bool | None:
     """Return whether all limits are met; None if some are undecided and none is missed.
 
-    Parameters
-    ----------
-    rows : iterable of SLORow
-    strict : bool, default False
-        False unless all limits are met, and surely.
-    sure : bool, default False
-        Only sure misses count; others are undecided.
+    Where `strict`, False unless all are surely met; where `sure`, only sure misses count.
     """
     results = list(rows)
     if strict:

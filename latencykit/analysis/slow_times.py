@@ -388,26 +388,14 @@ INCIDENT = IncidentRules()
 
 @record()
 class Incident:
-    """Most of the slow requests of a run, or the stall that carries its percentiles.
+    """Most of the slow requests of a run, or the stall that carries its percentiles."""
 
-    Attributes
-    ----------
-    start, end : float
-        Seconds from the start of the run.
-    slow, total : float
-        Slow requests in that time, and in all; both 0 of a stall that holds much of the run.
-    above : str
-        What makes a request slow: a percentile, or a latency.
-    without : tuple of (percentile, value, value without the incident)
-        Standard percentiles, ns.
-    """
-
-    start: float
+    start: float  # seconds from the start of the run
     end: float
-    slow: float
-    total: float
-    above: str = "p99"
-    without: tuple[tuple[float, float, float], ...] = ()
+    slow: float  # requests in that time,
+    total: float  # and in all; both 0 of a stall that holds much of the run
+    above: str = "p99"  # what makes a request slow: a percentile, or a latency
+    without: tuple[tuple[float, float, float], ...] = ()  # percentile, value, without it; ns
 
     @property
     def moved(self) -> tuple[tuple[float, float, float], ...]:
@@ -463,22 +451,10 @@ def find_incident(
 ) -> Incident | None:
     """Find the shortest time that contains half of the slow requests, and what adjoins it.
 
-    Parameters
-    ----------
-    begin, end : ndarray of float64, shape (n,)
-        When each slow request, or the interval that counted some, began and ended, in seconds from
-        the start of the run; `begin` ascends.
-    weight : ndarray of float64, shape (n,)
-        Slow requests of each.
-    load : ndarray of float64, shape (m,)
-        When requests were sent, slow or not, ascending; or the borders of equally loaded times.
-    span : float
-        Length of the run, seconds.
-
-    Returns
-    -------
-    Incident or None
-        None where slow requests are spread over the run.
+    Slow requests, or the intervals that counted `weight` of them, `begin` and `end` in seconds from
+    the start of the run; `begin` ascends. The `load` is when requests were sent, slow or not,
+    ascending, or the borders of equally loaded times. None where slow requests are spread over the
+    run.
 
     Examples
     --------

@@ -1050,16 +1050,8 @@ def tail_decades(least: float, number: int, values: Floats, counts: Floats | Int
     """Return the odds, as a decimal logarithm, against a common tail of the largest and the others.
 
     Of m values above x in a tail of exponent a, each exceeds y with probability (y / x)^-a, and k
-    of them in C(m, k) ways. The exponent is that of the values next below x.
-
-    Parameters
-    ----------
-    least : float
-        The least of the largest values, y.
-    number : int
-        How many there are from there on, k.
-    values, counts : ndarray
-        Upper bounds of the others, ascending, and how many each is of.
+    of them in C(m, k) ways. The exponent is that of the values next below x. `least` is y, `number`
+    k; `values` are upper bounds of the others, ascending, and `counts` how many each is of.
     """
     above = number + np.concatenate((np.cumsum(counts[::-1])[::-1][1:], [0.0]))
     total = float(counts.sum()) + number

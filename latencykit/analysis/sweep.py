@@ -82,16 +82,9 @@ class Search:
     def next(
         self, tried: Sequence[Tried], estimate: float = math.nan, seconds: float = math.inf
     ) -> Probe | Stop:
-        """Return the run to measure next.
+        """Return the run to measure next, after those that were `tried`.
 
-        Parameters
-        ----------
-        tried : sequence of Tried
-            All runs so far.
-        estimate : float, optional
-            The load at which their values cross the limit.
-        seconds : float, optional
-            The time that is left.
+        Their values cross the limit at the load `estimate`; `seconds` are left.
         """
         if not tried:
             brief = max(self.duration / 4, min(self.duration, 1.0))

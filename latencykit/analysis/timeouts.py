@@ -55,15 +55,6 @@ def suspected_timeout(histogram: Histogram) -> tuple[float, int] | None:
     Nothing is said where the clock or the buckets are coarse, where latencies just below are about
     as frequent, or where the source knows its timeouts.
 
-    Parameters
-    ----------
-    histogram : Histogram
-
-    Returns
-    -------
-    tuple of float and int, or None
-        The time in the histogram's unit, and the number of requests that took it.
-
     Examples
     --------
     >>> import latencykit as lk, random

@@ -355,17 +355,8 @@ class Drift:
 def drift(table: Floats, value: Floats, percentile: float) -> Drift | None:
     """Return a percentile of each half of a run if they differ by more than chance explains.
 
-    Parameters
-    ----------
-    table : ndarray of float64, shape (bins, groups)
-        Requests in time bins × groups of ascending latencies.
-    value : ndarray of float64, shape (groups,)
-    percentile : float
-
-    Returns
-    -------
-    Drift or None
-        None also for runs that are too short to show it.
+    The `table` has requests in time bins × groups of latencies, whose `value` ascends. None also
+    for runs that are too short to show it.
 
     Examples
     --------

@@ -36,46 +36,27 @@ Cause = Literal[
 
 @record()
 class Doubt:
-    """A range of percentiles that a run does not support.
-
-    Attributes
-    ----------
-    first, last : float
-        Percentiles; the range is open at its beginning.
-    cause : str
-        See `Cause`.
-    needed : float
-        How many times as long a run of such traffic would decide; 0 where it is unknown.
-    """
+    """A range of percentiles that a run does not support; it is open at its beginning."""
 
     first: float
     last: float
-    cause: str
-    needed: float = 0.0
+    cause: str  # see `Cause`
+    needed: float = 0.0  # times as long a run of such traffic would decide; 0 where it is unknown
 
 
 @record()
 class Uncertainty:
     """How well a value is known.
 
-    Attributes
-    ----------
-    low, high : float
-        Confidence interval joined with the bucket; NaN without a lower bound, infinite without an
-        upper one, and both NaN without an interval.
-    supported : bool
-        True if the run shows it plainly; else it stands in brackets.
-    cause : str
-        Why not; see `Cause`.
-    needed : float
-        How many times as long a run would decide; 0 where it is unknown or not needed.
+    The confidence interval is joined with the bucket: NaN without a lower bound, infinite without
+    an upper one, and both NaN without an interval.
     """
 
     low: float
     high: float
-    supported: bool
-    cause: str = ""
-    needed: float = 0.0
+    supported: bool  # the run shows it plainly; else it stands in brackets
+    cause: str = ""  # why not; see `Cause`
+    needed: float = 0.0  # times as long a run would decide; 0 where it is unknown or not needed
 
 
 @record(kw_only=True)

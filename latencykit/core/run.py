@@ -282,12 +282,8 @@ _SPELLINGS = (
 def series_named(name: str, names: Iterable[str]) -> list[str]:
     """Return the series that a name means: the one so called, else those of the latency type.
 
-    Parameters
-    ----------
-    name : str
-        ``"ttft"`` also means ``time_to_first_token``, and ``"rate 2 ttft"`` where a file has
-        several runs.
-    names : iterable of str
+    ``"ttft"`` also means ``time_to_first_token``, and ``"rate 2 ttft"`` where a file has several
+    runs.
 
     Examples
     --------
