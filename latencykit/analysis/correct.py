@@ -22,7 +22,7 @@ from latencykit._records import record
 from latencykit._text import option
 from latencykit._typing import Ints
 from latencykit.core.blocks import Block, Part
-from latencykit.core.buckets import Buckets, HdrBuckets
+from latencykit.core.buckets import Buckets, HdrBuckets, added
 from latencykit.core.consistency import contradiction
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog, mapped_through
@@ -361,13 +361,10 @@ class _FilledPart:
                 steps,
             ):
                 key, inverse = np.unique(row * layout.slots + index, return_inverse=True)
-                total = np.zeros(key.size, np.int64)
-                np.add.at(total, inverse.reshape(-1), number)
                 keys.append(key)
-                numbers.append(total)
+                numbers.append(added(number, inverse.reshape(-1), key.size))
             key, inverse = np.unique(np.concatenate(keys), return_inverse=True)
-            counts = np.zeros(key.size, np.int64)
-            np.add.at(counts, inverse.reshape(-1), np.concatenate(numbers))
+            counts = added(np.concatenate(numbers), inverse.reshape(-1), key.size)
             indptr = np.searchsorted(
                 key, np.arange(block.rows.size + 1, dtype=np.int64) * layout.slots
             )

@@ -614,21 +614,13 @@ def fan_out(
         _check(number, quorum)
     leaf = histogram_of(data, "a fan-out")
     delay = None if hedge is None else float(leaf.percentile(float(hedge)))
-    log = None
-    if not independent and not leaf.censored:  # whose intervals are unknown
-        # The intervals of a log or of samples with start times, all tags together.
-        timed: object = data
-        if isinstance(data, Samples) and data.start is not None and data.good.any():
-            timed = data.to_log(by_start=True)
-        if isinstance(timed, HistogramLog):
-            log = in_succession(timed.to_unit("ns") if timed.unit in NANOSECONDS else timed)
-            if len(log.tags) > 1:
-                log = log.with_tag("").resample(float(median(log.lengths)) or 1.0)
     strategy = _Strategy(leaf, quorum, delay, tuple(shares))
-    if isinstance(data, Samples) and log is not None and delay is None:
+    sent = isinstance(data, Samples) and data.start is not None and bool(data.good.any())
+    if independent or leaf.censored or not (sent or isinstance(data, HistogramLog)):
+        results = [_independent(strategy, number) for number in numbers]
+    elif isinstance(data, Samples) and data.start is not None and delay is None:
         # The slowest, or the k-th fastest, of each n consecutive requests. Of a ring there are as
         # many windows of every length; each lies in one that is longer, and none is faster.
-        assert data.start is not None
         values = data.values[data.good][np.argsort(data.start[data.good], kind="stable")]
         edges = bounds_at(leaf, np.asarray(shares))[0].tolist()
         results = []
@@ -655,9 +647,11 @@ def fan_out(
                     note=f"of {number:,} consecutive requests",
                 )
             )  # fmt: skip
-    elif log is None:
-        results = [_independent(strategy, number) for number in numbers]
-    else:
+    else:  # the intervals of a log, or of samples by their start times, all tags together
+        log: Any = data.to_log(by_start=True) if isinstance(data, Samples) else data
+        log = in_succession(log.to_unit("ns") if log.unit in NANOSECONDS else log)
+        if len(log.tags) > 1:
+            log = log.with_tag("").resample(float(median(log.lengths)) or 1.0)
         results = _mixtures(log, strategy, numbers)
     # Of calls that were slow together there are fewer than their number says.
     evidence = leaf.evidence() if isinstance(data, Summary) else data.evidence()

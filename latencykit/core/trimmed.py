@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from fractions import Fraction
 from functools import cached_property, lru_cache
 
@@ -17,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from latencykit._records import record
-from latencykit._typing import Floats
+from latencykit._typing import AnyArray, Floats
 from latencykit.core.quantiles import Counted, is_resolved, nonzero
 from latencykit.errors import InvalidArgumentError
 from latencykit.units import (
@@ -208,17 +209,22 @@ def trimmed(counted: Counted, spec: str | Trim, unit: str = "ns") -> Trimmed:
     trim = parse_trim(spec, unit) if isinstance(spec, str) else spec
     full = counted.nonzero()
     best = full.at_best()
-    part: _ByRank | _ByValue = _ByRank(best, trim) if trim.by_rank else _ByValue(best, trim)
-    low, value, high = part.lowest(), part.statistic(best.middle), part.highest()
     if trim.by_rank:
+        statistic, below_it, above_it = _between_ranks(best, trim)
+        low, value, high = map(statistic, (best.low, best.middle, best.high))
         if (best.low[1:] < best.low[:-1]).any():  # buckets overlap
-            low = _ByRank(best.by_low(), trim).lowest()
-        high = _ByRank(full.at_worst(), trim).highest() if full.censored else high
+            ordered = best.by_low()
+            low = _between_ranks(ordered, trim)[0](ordered.low)
+        if full.censored:
+            worst = full.at_worst()
+            high = _between_ranks(worst, trim)[0](worst.high)
+    else:
+        low, value, high, below_it, above_it = _between_values(best, trim)
     if not is_resolved(low, high) and not math.isnan(value):
         value = low if math.isinf(high) else high
-    out = nonzero(part.above)
+    out = nonzero(above_it)
     top = float(best.high[out[-1]]) if out.size else math.nan
-    below, above = float(part.below.sum()), float(part.above.sum())
+    below, above = float(below_it.sum()), float(above_it.sum())
     some = f"up to {format_value(top, unit)}"
     if math.isinf(top):
         some = "≥ " + format_value(full.limit, unit)
@@ -232,74 +238,51 @@ def trimmed(counted: Counted, spec: str | Trim, unit: str = "ns") -> Trimmed:
     return Trimmed(value, low, high, trim.definition(unit), excluded, below, above, top)
 
 
-class _ByRank:
-    """Weights of the buckets between two ranks."""
+def _between_ranks(
+    counted: Counted, trim: Trim
+) -> tuple[Callable[[Floats], float], AnyArray, AnyArray]:
+    """The statistic of any values of the buckets, and what each has below and above the ranks."""
+    first, last = float(trim.low * counted.count), float(trim.high * counted.count)
+    after = counted.cumulative.astype(np.float64)
+    before = after - counted.counts
+    part = np.maximum(np.minimum(after, last) - np.maximum(before, first), 0.0)
+    below = np.maximum(np.minimum(after, first) - before, 0.0)
+    above = np.maximum(after - np.maximum(before, last), 0.0)
+    kept, count = nonzero(part), float(part.sum())
+    weights, low, high = part[kept], float(below.sum()), float(above.sum())
 
-    def __init__(self, counted: Counted, trim: Trim) -> None:
-        self.kind, self.counted, total = trim.kind, counted, counted.count
-        first, last = float(trim.low * total), float(trim.high * total)
-        after = counted.cumulative.astype(np.float64)
-        before = after - counted.counts
-        weights = np.maximum(np.minimum(after, last) - np.maximum(before, first), 0.0)
-        self.below = np.maximum(np.minimum(after, first) - before, 0.0)
-        self.above = np.maximum(after - np.maximum(before, last), 0.0)
-        self.kept, self.count = nonzero(weights), float(weights.sum())
-        self.weights = weights[self.kept]
-
-    def statistic(self, values: Floats) -> float:
-        """The statistic if every bucket's values were `values`."""
-        kept, count = self.kept, self.count
-        total = float((values[kept] * self.weights).sum())
-        if self.kind == "TM":
+    def statistic(values: Floats) -> float:
+        total = float((values[kept] * weights).sum())
+        if trim.kind == "TM":
             return total / count
-        low, high = float(self.below.sum()), float(self.above.sum())
         ends = (low * values[kept[0]] if low else 0.0) + (high * values[kept[-1]] if high else 0.0)
         return (total + float(ends)) / (count + low + high)
 
-    def lowest(self) -> float:
-        """The lower bound; the weights depend on ranks only."""
-        return self.statistic(self.counted.low)
-
-    def highest(self) -> float:
-        """The upper bound."""
-        return self.statistic(self.counted.high)
+    return statistic, below, above
 
 
-class _ByValue:
-    """Buckets that lie completely between two values, and those that may."""
+def _between_values(counted: Counted, trim: Trim) -> tuple[float, float, float, AnyArray, AnyArray]:
+    """Lower bound, statistic and upper bound, and what each bucket has below and above the range.
 
-    def __init__(self, counted: Counted, trim: Trim) -> None:
-        self.kind, self.bounds = trim.kind, (float(trim.low), float(trim.high))
-        self.counted = counted
-        a, b = self.bounds
-        wide = counted.high > counted.low
-        over = (counted.low > a) | (wide & (counted.low >= a))
-        self.inside = over & (counted.high <= b)
-        outside = (counted.high <= a) | (counted.low > b)
-        self.maybe = ~self.inside & ~outside
-        self.below = np.where(counted.high <= a, counted.counts, 0)
-        self.above = np.where(self.inside | (counted.high <= a), 0, counted.counts)
+    Buckets that lie completely within count, and in the bounds those that reach out of the range on
+    that side. Of a winsorized mean all count, pulled in to the range.
+    """
+    first, last = float(trim.low), float(trim.high)
+    low, high, counts = counted.low, counted.high, counted.counts
+    over = (low > first) | ((high > low) & (low >= first))
+    inside, under = over & (high <= last), high <= first
+    maybe = ~inside & ~under & (low <= last)
 
-    def statistic(self, values: Floats) -> float:
-        """The statistic of the buckets inside; of a winsorized mean, all, clipped to the bounds."""
-        return self._of(values, self.inside)
+    def mean(values: Floats, kept: NDArray[np.bool_]) -> float:
+        if trim.kind == "WM":
+            return float((np.clip(values, first, last) * counts).sum()) / counted.count
+        number = float(counts[kept].sum())
+        return float((values[kept] * counts[kept]).sum()) / number if number else math.nan
 
-    def lowest(self) -> float:
-        """The lower bound; a bucket that reaches below the range lowers a mean."""
-        joins = self.maybe & (self.counted.low < self.bounds[0]) if self.kind == "TM" else False
-        return self._of(np.maximum(self.counted.low, self.bounds[0]), self.inside | joins)
-
-    def highest(self) -> float:
-        """The upper bound; a bucket that reaches above the range raises a mean."""
-        joins = self.maybe & (self.counted.high > self.bounds[1])
-        return self._of(np.minimum(self.counted.high, self.bounds[1]), self.inside | joins)
-
-    def _of(self, values: Floats, kept: NDArray[np.bool_]) -> float:
-        counts, total = self.counted.counts, self.counted.count
-        if self.kind == "WM":
-            return float((np.clip(values, *self.bounds) * counts).sum()) / total
-        count = float(counts[kept].sum())
-        return float((values[kept] * counts[kept]).sum()) / count if count else math.nan
+    lowest = mean(np.maximum(low, first), inside | (maybe & (low < first)))
+    highest = mean(np.minimum(high, last), inside | (maybe & (high > last)))
+    below, above = np.where(under, counts, 0), np.where(inside | under, 0, counts)
+    return lowest, mean(counted.middle, inside), highest, below, above
 
 
 def _requests(count: float) -> str:
