@@ -6,7 +6,6 @@ That import takes half the time of a summary of a small log. Sums are exact; lon
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -19,16 +18,10 @@ _LONG = 4_000_000  # terms; above that importing scipy takes less time than summ
 _TERMS = 600
 
 
-def binomial_quantiles(probabilities: Sequence[float], n: int, q: ArrayLike) -> Ints:
-    r"""Return the smallest k with P(Binomial(n, q) ≤ k) ≥ p, for every p and q."""
-    inside = np.clip(np.ravel(q), 1e-12, 1 - 1e-12)
-    ranks = _binomial_quantiles(tuple(probabilities), int(n), tuple(inside.tolist()))
-    return ranks.reshape(len(probabilities), *np.shape(q))
-
-
 @lru_cache(maxsize=1024)  # of thousands of series many have as many requests
-def _binomial_quantiles(probabilities: tuple[float, ...], n: int, q: tuple[float, ...]) -> Ints:
-    inside = np.array(q)
+def binomial_quantiles(probabilities: tuple[float, ...], n: int, q: tuple[float, ...]) -> Ints:
+    """Return the smallest k with P(Binomial(n, q) ≤ k) ≥ p, for every p and q."""
+    inside = np.clip(q, 1e-12, 1 - 1e-12)
     reach = np.ceil(8 * np.sqrt(n * inside * (1 - inside))) + 20  # what lies beyond is below 1e-14
     if float(reach.sum()) * 2 > _LONG:
         from scipy import special
@@ -40,7 +33,7 @@ def _binomial_quantiles(probabilities: tuple[float, ...], n: int, q: tuple[float
         fewer = (most > 0) & (special.bdtr(less, n, inside) >= p)
         return read_only(np.where(fewer, less, most).astype(np.int64))
     out = np.empty((len(probabilities), inside.size), np.int64)
-    for column, (share, most) in enumerate(zip(q, reach.tolist(), strict=True)):
+    for column, (share, most) in enumerate(zip(inside.tolist(), reach.tolist(), strict=True)):
         mode = int((n + 1) * share)
         first = max(0, mode - int(most))
         k = np.arange(first + 1, min(n, mode + int(most)) + 1, dtype=np.float64)

@@ -116,7 +116,8 @@ def rank_interval(
         raise InvalidArgumentError(f"a confidence must be between 0 and 1, not {confidence}")
     q = _percentiles(percentiles) / 100.0
     tail = (1.0 - confidence) / 2
-    low, high = binomial_quantiles([tail, 1 - tail], total, q)
+    ends = binomial_quantiles((tail, 1 - tail), int(total), tuple(q.ravel().tolist()))
+    low, high = ends.reshape(2, *q.shape)
     return np.where(q <= 0, 0, low), np.where(q >= 1, total + 1, high + 1)
 
 

@@ -219,7 +219,23 @@ def trimmed(counted: Counted, spec: str | Trim, unit: str = "ns") -> Trimmed:
             worst = full.at_worst()
             high = _between_ranks(worst, trim)[0](worst.high)
     else:
-        low, value, high, below_it, above_it = _between_values(best, trim)
+        # Buckets that lie completely between the values count, and in the bounds those that reach
+        # out of the range on that side. Of a winsorized mean all count, pulled in to the range.
+        counts, first, last = best.counts, float(trim.low), float(trim.high)
+        over = (best.low > first) | ((best.high > best.low) & (best.low >= first))
+        inside, under = over & (best.high <= last), best.high <= first
+        maybe = ~inside & ~under & (best.low <= last)
+
+        def mean(values: Floats, kept: NDArray[np.bool_]) -> float:
+            if trim.kind == "WM":
+                return float((np.clip(values, first, last) * counts).sum()) / best.count
+            number = float(counts[kept].sum())
+            return float((values[kept] * counts[kept]).sum()) / number if number else math.nan
+
+        low = mean(np.maximum(best.low, first), inside | (maybe & (best.low < first)))
+        value = mean(best.middle, inside)
+        high = mean(np.minimum(best.high, last), inside | (maybe & (best.high > last)))
+        below_it, above_it = np.where(under, counts, 0), np.where(inside | under, 0, counts)
     if not is_resolved(low, high) and not math.isnan(value):
         value = low if math.isinf(high) else high
     out = nonzero(above_it)
@@ -259,30 +275,6 @@ def _between_ranks(
         return (total + float(ends)) / (count + low + high)
 
     return statistic, below, above
-
-
-def _between_values(counted: Counted, trim: Trim) -> tuple[float, float, float, AnyArray, AnyArray]:
-    """Lower bound, statistic and upper bound, and what each bucket has below and above the range.
-
-    Buckets that lie completely within count, and in the bounds those that reach out of the range on
-    that side. Of a winsorized mean all count, pulled in to the range.
-    """
-    first, last = float(trim.low), float(trim.high)
-    low, high, counts = counted.low, counted.high, counted.counts
-    over = (low > first) | ((high > low) & (low >= first))
-    inside, under = over & (high <= last), high <= first
-    maybe = ~inside & ~under & (low <= last)
-
-    def mean(values: Floats, kept: NDArray[np.bool_]) -> float:
-        if trim.kind == "WM":
-            return float((np.clip(values, first, last) * counts).sum()) / counted.count
-        number = float(counts[kept].sum())
-        return float((values[kept] * counts[kept]).sum()) / number if number else math.nan
-
-    lowest = mean(np.maximum(low, first), inside | (maybe & (low < first)))
-    highest = mean(np.minimum(high, last), inside | (maybe & (high > last)))
-    below, above = np.where(under, counts, 0), np.where(inside | under, 0, counts)
-    return lowest, mean(counted.middle, inside), highest, below, above
 
 
 def _requests(count: float) -> str:

@@ -114,7 +114,7 @@ def test_nothing_counted_is_an_error() -> None:
 @pytest.mark.parametrize("n", [0, 1, 2, 37, 1500, 6852, 1_000_000, 40_000_000])
 def test_binomial_quantiles(n):
     q = np.concatenate([[0.0, 1.0, 1e-9], 1 - 10.0 ** -np.linspace(0.01, 7, 40)])
-    ours = probability.binomial_quantiles([0.0005, 0.025, 0.5, 0.975], n, q)
+    ours = probability.binomial_quantiles((0.0005, 0.025, 0.5, 0.975), n, tuple(q))
     inside, p = np.clip(q, 1e-12, 1 - 1e-12), np.array([[0.0005], [0.025], [0.5], [0.975]])
     assert (special.bdtr(ours, n, inside) >= p * (1 - 1e-9)).all()
     assert (special.bdtr(np.maximum(ours - 1, 0), n, inside) < p * (1 + 1e-9))[ours > 0].all()
