@@ -199,7 +199,10 @@ def show(
         note(f"left out: {text}")
     if not trends:
         where = f" of branch {branch}" if branch else ""
-        raise InvalidArgumentError(f"{store}: no run{where} has {statistics}")
+        what = f"there are no runs{where}"
+        if history.runs:
+            what = f"no run{where} has {statistics}{' of ' * bool(series)}{', '.join(series)}"
+        raise InvalidArgumentError(f"{store}: {what}")
     if out is not None:
         _write(history, trends, out, heatmap=heatmap)
         note(f"wrote {out}")
