@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -94,20 +95,27 @@ def shorten(text: str, limit: int) -> str:
     return text[: limit // 2] + "…" + text[-(limit - limit // 2 - 1) :]
 
 
+_ENDING = re.compile(r"\.[a-z]\w{0,8}(?=$|, )", re.IGNORECASE)
+
+
 def short_names(names: Sequence[str], limit: int) -> list[str]:
     """Return names of at most `limit` characters, distinct where the names are."""
-    if all(len(name) <= limit for name in names):
-        return list(names)
-    # What lies between the beginning and the end that all of them share.
-    head = 0 if len(names) == 1 else _shared(names)
-    tail = 0 if len(names) == 1 else _shared([name[head:][::-1] for name in names])
-    after = "…" if tail and names[0][-tail] != "." else ""  # nobody misses the ending of files
-    cores = [("…" if head else "") + name[head : len(name) - tail] + after for name in names]
-    short = [shorten(name, limit) for name in cores]
-    if len(set(short)) < len(set(names)):
-        width = len(str(len(cores))) + 2
-        short = [f"{shorten(name, limit - width)} #{k}" for k, name in enumerate(cores, 1)]
-    return short
+    if len(names) == 1 or all(len(name) <= limit for name in names):
+        return [shorten(name, limit) for name in names]
+    # What lies between the beginning and the end that all share; nobody misses an ending of files.
+    endings = {found[0] if found else "" for found in map(_ENDING.search, names)}
+    bare = [_ENDING.sub("", name) for name in names] if len(endings) == 1 else names
+    head = _shared(bare)
+    tail = _shared([name[head:][::-1] for name in bare])
+    cores = ["…" * bool(head) + name[head : len(name) - tail] + "…" * bool(tail) for name in bare]
+    short, width = [shorten(core, limit) for core in cores], len(str(len(cores))) + 2
+    whole = [shorten(name, limit) for name in names]
+    if len(set(whole)) == len(set(names)) > len(set(short)):
+        return whole
+    return [
+        f"{shorten(core, limit - width)} #{k}" if short.count(text) > 1 else text
+        for k, (core, text) in enumerate(zip(cores, short, strict=True), 1)
+    ]
 
 
 def _shared(names: Sequence[str]) -> int:
