@@ -323,6 +323,8 @@ def test_arguments_of_another_kind_are_reported_in_a_sentence(tmp_path):
         r"\+ takes data": lambda: h + 1,
         "percentiles are numbers such as 99.9, not '5ms'": lambda: h.percentile("5ms"),
         "an SLO is text, not int": lambda: lk.SLO.parse(5),
+        r".*text such as .tm99\.9., not int": lambda: h.trimmed_mean(1),
+        "the gate takes numbers, oldest first, such as": lambda: lk.judge(h, h),
     }
     for message, call in calls.items():
         with pytest.raises(lk.InvalidArgumentError, match=rf"^{message}[^\n]*$"):

@@ -266,12 +266,6 @@ def test_a_histogram_names_the_output_that_has_requests() -> None:
         lk.explain(h)
 
 
-def test_an_explanation_is_a_value() -> None:
-    found = lk.explain(small())
-    assert pickle.loads(pickle.dumps(found)) == found
-    assert "host" in found._repr_html_()
-
-
 # ---------------------------------------------------------------- columns
 
 
@@ -378,14 +372,6 @@ def test_the_command_draws(tmp_path: Path, run: Run) -> None:
     assert run("explain", table(tmp_path), "-o", picture, "-q")[0] == 0
     text = picture.read_text()
     assert "upper bars: requests above" in text
-
-
-def test_the_command_refuses_in_one_line(tmp_path: Path, run: Run) -> None:
-    path = table(tmp_path)
-    for more in (("--by", "nope"), ("--above", "10h"), ("--above", "p0"), ("--from", "9000s")):
-        code, out, err = run("explain", path, *more, "-q")
-        assert (code, out) == (2, ""), more
-        assert len(err.strip().splitlines()) == 1, err
 
 
 def test_what_was_not_found_is_stated() -> None:

@@ -63,16 +63,6 @@ def test_the_unit_option_scales_to_nanoseconds(run):
     assert us["max"] == 1000 * ns["max"]
 
 
-def test_one_series_per_tag(run):
-    series = run.json("summary", TAGGED)["series"]
-    assert [(one["name"], one["tags"], one["count"]) for one in series] == [
-        ("total", [], 3975),
-        ("get", ["get"], 3180),
-        ("set", ["set"], 795),
-    ]
-    assert [one["name"] for one in run.json("summary", TAGGED, "--tag", "set")["series"]] == ["set"]
-
-
 def test_labels_globs_and_merge(run):
     both = run.json("summary", f"before={RAW}", f"after={SCHEDULED}")["series"]
     assert [one["name"] for one in both] == ["before", "after"]
@@ -227,14 +217,6 @@ def test_lenient_leaves_out_an_unreadable_file_and_says_so(run, tmp_path):
     status, out, err = run("summary", RAW, bad, "--lenient", "--format", "json")
     assert (status, len(json.loads(out)["series"])) == (0, 1)
     assert "bad.hlog" in err
-
-
-def test_formats_lists_what_it_reads(run):
-    rows = run.json("formats")
-    assert {"name", "title", "suffixes", "rung", "reads", "writes"} == set(rows[0])
-    assert {"hlog", "hgrm", "json"} <= {row["name"] for row in rows}
-    for style in ("table", "markdown", "csv"):
-        assert run("formats", "--format", style)[0] == 0
 
 
 @pytest.mark.slow

@@ -10,49 +10,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import latencykit as lk
 from latencykit.core import kernel
-from latencykit.core.buckets import HdrBuckets
 from latencykit.core.histogram_log import blocks_of
-from latencykit.hdr.payload import decode_rows, open_payload
-from latencykit.hdr.write import encode
-from tests.fuzz.kernel import numpy_alone, run, same
+from tests.fuzz.kernel import numpy_alone, run
 
 compiled = pytest.mark.skipif(kernel.in_use() == "numpy", reason="no compiled kernel is in use")
 LOGS = sorted(Path(__file__).parents[1].glob("data/**/*.hlog"))
-
-
-@pytest.mark.slow
-@compiled
-@given(
-    st.lists(
-        st.dictionaries(st.integers(0, 3000), st.integers(1, 2**40), max_size=60),
-        min_size=1,
-        max_size=4,
-    )
-)
-@settings(max_examples=200, deadline=None)
-def test_payloads_decode_alike(rows):
-    texts = [encode(HdrBuckets(3), sorted(r), [r[k] for k in sorted(r)]) for r in rows]
-    opened = [open_payload(text) for text in texts]
-    fast = decode_rows(opened)
-    with numpy_alone():
-        slow = decode_rows(opened)
-    assert all(np.array_equal(a, b) for a, b in zip(fast, slow, strict=True))
-    assert fast[2].tolist() == [r[k] for r in rows for k in sorted(r)]
-
-
-@pytest.mark.slow
-@compiled
-@given(
-    st.lists(st.binary(max_size=40), min_size=1, max_size=4), st.sampled_from([64, 2048, 1 << 41])
-)
-@settings(max_examples=200, deadline=None)
-def test_any_bytes_decode_alike_or_are_refused_alike(bodies, slots):
-    same(bodies, slots, np.zeros(0))
 
 
 @compiled

@@ -86,25 +86,6 @@ def test_what_is_not_a_table():
         lk.read(frame(), column="nothing")
 
 
-@pytest.mark.parametrize("call", [
-    lambda given: lk.diagnose(given), lambda given: lk.compare(given, given),
-    lambda given: lk.SLO.parse("99=5ms").check(given), lambda given: lk.explain(given),
-])  # fmt: skip
-def test_what_takes_data_says_how_a_frame_becomes_some(call):
-    with pytest.raises(
-        InvalidArgumentError, match=r"not DataFrame; lk.read\(frame, column=..., unit"
-    ):
-        call(frame())
-
-
-def test_arguments_of_another_type():
-    data = lk.Histogram.of([1, 2, 3])
-    with pytest.raises(InvalidArgumentError, match=r"text such as .tm99\.9., not int"):
-        data.trimmed_mean(1)
-    with pytest.raises(InvalidArgumentError, match="the gate takes numbers, oldest first, such as"):
-        lk.judge(data, data)
-
-
 def test_a_recorder_that_measured_nothing_warns():
     with (
         pytest.warns(UserWarning, match="measured nothing: 'with recorder.measure"),
