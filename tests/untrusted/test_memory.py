@@ -7,6 +7,7 @@ import json
 import lzma
 import random
 import struct
+import subprocess
 import sys
 import zlib
 from typing import TYPE_CHECKING
@@ -14,17 +15,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from tests.benchmarks.hostile import MEBIBYTES, measure, siblings, unsafe
 from tests.conftest import python
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(sys.platform != "linux", reason="the bounds are those of Linux"),
 ]
-MEBIBYTES, SECONDS = 400, 10.0  # 5 s of a quiet machine
+SECONDS = 10.0  # 5 s of a quiet machine
 SMALL = 1 << 20
 MEASURED = """
 import resource, subprocess, sys
@@ -182,3 +185,21 @@ def test_a_limit_is_raised_by_its_name(tmp_path: Path) -> None:
     status, line, *_ = cost("summary", path, "--limit", "unpacked=3MiB")
     assert (status, "--limit unpacked=SIZE" in line) == (2, True)
     assert cost("summary", path, "--limit", "unpacked=5MiB")[0] == 0
+
+
+# ---------------------------------------------------------------- siblings of files that once hung, exhausted memory, crashed or wrote to the terminal
+
+
+def test_no_small_file_takes_much_or_reaches_the_terminal(tmp_path: Path) -> None:
+    """A command that takes a minute is ended, and has no status; times are the benchmark's."""
+    for path, command, status, _, mebibytes, text in measure(siblings(tmp_path)):
+        assert status in (0, 2), (path.name, command, status, text)
+        assert mebibytes <= MEBIBYTES, (path.name, command)
+        assert not unsafe(text), (path.name, command)
+
+
+def test_no_mutant_of_a_real_output_falls() -> None:
+    """Two of each of 60; ``python -m tests.benchmarks.hostile --mutants 500`` is the whole run."""
+    command = [sys.executable, "-m", "tests.benchmarks.hostile", "--mutants", "2"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == "120 mutants, 0 fell\n"

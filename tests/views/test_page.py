@@ -1,21 +1,28 @@
-"""The page as text: its sentences; only its own script can run, and it fetches nothing."""
+"""The page: what it says of each data type, and what is in it, without a browser but for one brush."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 import math
+import pickle
 import re
 
 import numpy as np
 import pytest
 
 import latencykit as lk
+from latencykit._text import script_json
+from latencykit.core.run import Note, Run, code_of
 from latencykit.views.page import page_html
+from latencykit.views.page_data import page_bins, started
+from latencykit.views.page_series import edges_of, page_series
 from latencykit.views.series import series_record
 from latencykit.views.summary import headline, trust
-from tests.conftest import CTRLZ, RAW, SCHEDULED
+from tests.conftest import CTRLZ, RAW, SCHEDULED, log_of_values
+from tests.io.test_anything_to_anything import requests
 from tests.views.conftest import model_of
+from tests.views.test_browser import at_page
 
 NASTY = "</script><img src=x onerror=alert(1)>$x$\u2028\x1b[31m'\"&<b>"
 
@@ -232,3 +239,125 @@ def test_a_change_without_an_interval_is_not_judged(raw: lk.HistogramLog) -> Non
         assert verdict in (("yes", "no") if interval else ("not judged",))
     # The reasons for the verdict come before the numbers.
     assert "one run per side" in table.partition("<table")[0].lower()
+
+
+# ---------------------------------------------------------------- slots of time
+
+
+def log_of(intervals: int, digits: int = 3, seed: int = 1) -> lk.HistogramLog:
+    """Intervals of 1 s with 40 values each; every seventh is missing."""
+    kept = np.flatnonzero(np.arange(intervals) % 7 != 3)
+    values = np.random.default_rng(seed).lognormal(12, 1.2, (kept.size, 40))
+    return log_of_values(values, kept, digits=digits)
+
+
+@pytest.mark.parametrize("size", [90, 5_000])
+def test_every_slot_counts_what_its_intervals_counted_and_keeps_their_maximum(size):
+    log = log_of(size)
+    slots, total = page_bins(log, fine=10**9)
+    assert slots.start.size <= 301
+    assert (slots.width is None) == (size == 90)
+    assert total.count == log.histogram().count == slots.counts.sum()
+    for k in (0, slots.start.size // 2, slots.start.size - 1):
+        part = log.between(slots.start[k], slots.end[k]).histogram()
+        assert slots.max[k] == part.max
+        assert slots.sum[k] / part.count == pytest.approx(part.mean, rel=1e-12)
+        for seen, layout in ((slots, lk.HdrBuckets(3)), (slots.coarser(), lk.HdrBuckets(2))):
+            held = slice(seen.indptr[k], seen.indptr[k + 1])
+            wanted = part.rebucket(layout)
+            assert seen.counts[held].tolist() == wanted.counts.tolist()
+            for edge, own in ((seen.high, wanted.buckets.high), (seen.low, wanted.buckets.low)):
+                assert edge[seen.index[held]].tolist() == own(wanted.index).tolist()
+
+
+@pytest.mark.parametrize("step", [7_000_000, 100_000_000, 333_333_333])
+def test_requests_are_counted_by_the_moment_they_were_sent_on_the_edges_that_windows_cut_at(step):
+    number = np.arange(3000, dtype=np.int64)
+    samples = lk.Samples(start=10**18 + number * step, duration=number % 97 * 1e6 + 1e6)
+    log = started(samples)
+    assert 8 <= len(log) <= 301
+    edges = [*log.starts.tolist(), np.inf]
+    for k in (0, 1, 7, len(log) - 1):
+        assert log[np.array([k])].histogram().count == len(samples.between(edges[k], edges[k + 1]))
+
+
+def test_slots_of_twice_the_width_hold_the_same_requests():
+    slots, total = page_bins(log_of(5_000))
+    wider = slots.wider()
+    assert wider.width >= 2 * slots.width
+    assert wider.counts.sum() == total.count
+    assert np.nanmax(wider.max) == total.max
+    assert (np.diff(wider.start) > 0).all()
+    assert (wider.end[:-1] <= wider.start[1:] + 1e-9).all()
+
+
+@pytest.mark.parametrize("noise", [0, 0.002, 0.127])
+def test_a_selection_may_begin_at_a_short_number_just_before_each_interval(noise):
+    starts = 7 + np.arange(40) + np.random.default_rng(3).uniform(0, noise, 40)
+    edges = np.array(edges_of(page_series({"a": log_of_values([[10**6]] * 40, starts)})))
+    assert ((starts - edges[:-1] >= 0) & (starts - edges[:-1] <= 0.01)).all()
+    assert np.abs(np.round(edges[:-1], 2) - edges[:-1]).max() < 1e-9
+
+
+def test_json_in_a_script_ends_no_script():
+    text = script_json({"name": "</script><script>alert(1)</script>\u2028\u2029<!-- &amp;"})
+    assert not set("<>&\u2028\u2029") & set(text)
+
+
+# ---------------------------------------------------------------- a total and its parts
+
+__all__ = ["requests"]  # a fixture
+
+
+@pytest.fixture
+def text(run, requests, tmp_path):
+    page = tmp_path / "page.html"
+    assert run("report", requests, "-o", page)[0] == 0
+    return re.sub(r"<script.*?</script>", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+
+
+def test_parts_are_counted_and_not_compared_with_their_total(text):
+    assert "<h1>total, /a and /b" in text
+    assert "Compared with" not in text
+
+
+def test_series_of_one_source_share_a_row(text):
+    assert "total, /a, /b" in text
+
+
+def test_footnotes_of_parts_do_not_repeat_the_total(run, requests):
+    assert run("summary", requests)[1].count("is taken as the start") <= 1
+
+
+def test_what_touches_all_numbers_comes_before_what_the_numbers_say(run, tmp_path):
+    path = tmp_path / "times.csv"
+    rows = [*(["1000"] * 900), "1O00", *(["9000000"] * 100)]
+    path.write_text("\n".join(["latency_ns", *rows, ""]), encoding="utf-8")
+    record = run("summary", path, "--lenient", "--format", "json")[1]
+    assert '"findings": []' not in record
+    *_, doubt, finding = run("summary", path, "--lenient")[1].splitlines()
+    assert doubt == "1 corrupt line was skipped"
+    assert finding == "2 modes: 90 % around 1 µs, 10 % around 9 ms"
+    merged = Run(notes=("a",)).with_notes(pickle.loads(pickle.dumps(Note("b", "unit", 3.0))))
+    assert [*map(code_of, merged.notes)] == ["", "unit"]
+    assert merged.notes[1].value == 3.0
+
+
+# ---------------------------------------------------------------- in a browser
+
+
+def test_a_brush_over_the_stall_gives_the_numbers_of_that_span(opened, raw):
+    page = opened({"raw": raw})
+    assert page.rows()["raw"] == at_page(raw.histogram())
+    page.drag(10.0, 12.6)
+    begin, end = page.selection()
+    within = raw.between(begin, end).histogram()
+    assert 0 < within.count < raw.histogram().count
+    assert within.max == raw.histogram().max
+    assert page.rows()["raw"] == at_page(within)
+    asked = [1, 10, 25, 50, 75, 95, 99.5]
+    curve = page.evaluate(f"{asked}.map(p => window.latencykit.percentile('raw', p))")
+    assert curve == np.minimum(within.percentile(asked), within.max).tolist()
+    page.keyboard.press("Escape")
+    assert page.rows()["raw"] == at_page(raw.histogram())
+    assert len(page.requests) == 1

@@ -1,4 +1,4 @@
-"""Load generators: the article's table, and what each leaves out of the same stall."""
+"""Simulated servers and load generators: the queue one by one, theory, published tables."""
 
 from __future__ import annotations
 
@@ -14,7 +14,81 @@ from latencykit.simulate.generators import (
     paced_loop,
     poisson,
 )
-from latencykit.simulate.server import Server, Stall, exponential
+from latencykit.simulate.server import Queue, Server, Stall, exponential, lognormal
+
+STALLS = (Stall(2, 1), Stall("2.5s", 1), Stall(7, 0.25))
+
+
+def one_by_one(server: Server, sent: np.ndarray, seed: int) -> np.ndarray:
+    """Replies by the sequential queue, with the very draws of `Server.replies`."""
+    rng = np.random.default_rng(seed)
+    work, shard = server.draw(rng, sent.size), server.shards_of(rng, sent.size)
+    queue = Queue(server)
+    rows = zip(sent.tolist(), work.tolist(), shard.tolist(), strict=True)
+    return np.array([queue.take(*row) for row in rows])
+
+
+@pytest.mark.parametrize(
+    "server",
+    [
+        Server(exponential("8ms"), stalls=STALLS),
+        Server(lognormal("5ms", 0.8), ideal=True, stalls=STALLS),
+        Server(
+            exponential("30ms"), servers=4, sharded=True, stalls=(Stall(3, 2, shard=1), *STALLS)
+        ),
+        Server(exponential("8ms"), stalls=(Stall(1, 1, drain=True), Stall(5, 1))),
+    ],
+)
+def test_the_recursion_in_one_pass_is_the_queue_one_by_one(server: Server) -> None:
+    sent = poisson(100, 10, seed=4)
+    assert np.allclose(
+        server.replies(sent, np.random.default_rng(9)), one_by_one(server, sent, 9), atol=1e-3
+    )
+
+
+def test_a_queue_in_balance_waits_as_the_theory_says() -> None:
+    sent = poisson(800, 400, seed=1)
+    response = Server(exponential("1ms")).replies(sent, np.random.default_rng(2)) - sent
+    assert response.mean() / 1e6 == pytest.approx(5.0, rel=0.08)  # M/M/1 at 0.8: 1 / (1 - 0.8)
+    assert np.quantile(response, 0.5) / 1e6 == pytest.approx(5.0 * np.log(2), rel=0.08)
+
+
+def test_a_real_server_drains_after_the_thaw() -> None:
+    sent = np.arange(20_000) * 1e7
+    real = Server("1ms", stalls=[Stall(100, 100)]).replies(sent, np.random.default_rng(0)) - sent
+    assert real.mean() / 1e9 == pytest.approx(27.50, abs=0.01)
+    assert np.quantile(real, 0.75, method="inverted_cdf") / 1e9 == pytest.approx(55.0, abs=0.01)
+
+
+def test_one_queue_before_many_servers_goes_around_the_one_that_stops_responding() -> None:
+    sent = np.arange(0, 4e9, 1e7)
+    shared = Server("15ms", servers=2, stalls=[Stall(1.002, 1, shard=0)])
+    slow = shared.replies(sent, np.random.default_rng(0)) - sent
+    assert (slow > 0.9e9).sum() == 1, "only the request that was being served waits for the thaw"
+    shards = Server("5ms", servers=2, sharded=True, stalls=[Stall(1, 1, shard=0)])
+    held = shards.replies(sent, np.random.default_rng(0)) - sent
+    assert 30 < (held[(sent >= 1e9) & (sent < 2e9)] > 0.5e8).sum() < 70, (
+        "half of the requests are that shard's"
+    )
+
+
+def test_a_draining_server_turns_new_requests_away_and_works_on() -> None:
+    replies = Server("300ms", stalls=[Stall(1, 1, drain=True)]).replies(
+        np.array([0.9e9, 1.5e9, 2.0e9]), np.random.default_rng(0)
+    )
+    assert replies.tolist() == [1.2e9, -np.inf, 2.3e9]
+
+
+def test_impossible_servers_are_refused() -> None:
+    with pytest.raises(InvalidArgumentError, match="no shard 3"):
+        Server(servers=2, stalls=[Stall(1, 1, shard=3)])
+    with pytest.raises(InvalidArgumentError, match="longer than nothing"):
+        Stall(1, 0)
+    with pytest.raises(InvalidArgumentError, match="at least one server"):
+        Server(servers=0)
+
+
+# ---------------------------------------------------------------- load generators
 
 ARTICLE = Server("1ms", stalls=[Stall(100, 100)], ideal=True)
 
