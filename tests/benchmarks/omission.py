@@ -181,15 +181,6 @@ def schedules(seeds: range) -> Iterator[Case]:
                         yield f"{row}, rate stated", form, data, {"rate": rate}
 
 
-def anything(seeds: range) -> Iterator[Case]:
-    """Loops, rates, services, numbers and lengths of stalls and parts of the connections at random."""
-    for seed in seeds:
-        for kind in worlds.KINDS:
-            world = worlds.any_world(kind, seed)
-            if world.material:
-                yield from _forms("frozen at random", world)
-
-
 def ordinary(seeds: range) -> Iterator[Case]:
     """Honest worlds; the rare ones, which leave what omission leaves, in a row of their own."""
     rare = (
@@ -208,7 +199,6 @@ GROUPS: tuple[Callable[[range], Iterator[Case]], ...] = (
     without_freeze,
     freezes,
     schedules,
-    anything,
     ordinary,
 )
 

@@ -51,7 +51,6 @@ BROAD: dict[str, Service] = {  # of mean about 1
         np.where(rng.random(n) < 1e-3, 200.0, 1.0) * rng.gamma(8.0, 0.1, n)
     ),
 }
-KINDS = ("paced", "grid", "catch-up", "full speed", "think time", "batch")
 FORMS = (
     *("samples", "log 0.1 s", "log 1 s", "histogram", "summary"),
     *("log 1 s, rate and N", "histogram, rate and N"),
@@ -590,18 +589,3 @@ def data_types(
 
 LENGTHS = {"3–6": (3.0, 6.0), "6–12": (6.0, 12.0), "≥ 12": (12.0, 50.0)}
 """Lengths of freezes, in intervals between requests of one connection."""
-
-
-def any_world(kind: str, seed: int) -> World:
-    """A loop, with rate, service, number and lengths of stalls, and parts of the connections at random."""
-    rng = seeded("any closed", kind, seed)
-    rate = float(np.exp(rng.uniform(np.log(30), np.log(1500))))
-    connections = int(np.clip(np.exp(rng.uniform(0, np.log(200))), 1, 0.4 * rate))
-    service = list(SERVICES)[int(rng.integers(len(SERVICES)))]
-    steps, stalls = float(np.exp(rng.uniform(np.log(1.5), np.log(40)))), int(rng.integers(1, 5))
-    if kind == "full speed":
-        rate = connections / 2.5e-3
-    return closed_world(
-        (kind, connections, rate, service), steps, seed, stalls=stalls,
-        hit=float(rng.choice([1.0, 1.0, 0.5])),
-    )  # fmt: skip

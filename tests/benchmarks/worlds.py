@@ -68,15 +68,7 @@ def requests(start: Floats, took: Floats, factor: float = 1.0) -> lk.Samples:
 
 @dataclass(frozen=True)
 class World:
-    """Independent requests at random moments.
-
-    Parameters
-    ----------
-    rate : float
-        Requests per second.
-    service : callable
-        Draws service times.
-    """
+    """Independent requests at random moments: a rate per second, and what draws service times."""
 
     rate: float = 75.0
     service: Callable[[Rng, int], Floats] = lognormal
