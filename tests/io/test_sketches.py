@@ -100,7 +100,8 @@ def of_java() -> str:
 @pytest.mark.parametrize("write", [message, of_java])
 def test_ddsketch(read_text, write):
     (data,) = read_text(write()).values()
-    assert_holds(data, VALUES)
+    width = assert_holds(data, VALUES)  # which end belongs to a bin depends on the port
+    assert (width <= (1.01 / 0.99) ** 2 * (1 + 1e-6)).all()
     assert data.percentiles(PERCENTILES)["resolved"].all()
 
 
