@@ -1,4 +1,4 @@
-"""The full test with real processes. Stalls are short; tolerances allow for a slow machine."""
+"""Ctrl+Z on real processes: our own clients, odd habits, what goes wrong, real tools."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from tests.ctrlz.conftest import league
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
 
 READ = {one.name for one in builtin_formats()}
 if "wrk" not in READ:
@@ -361,3 +362,36 @@ def test_a_tool_that_had_to_be_ended_says_so(monkeypatch: pytest.MonkeyPatch) ->
     with pytest.raises(LatencyKitError, match="was still running") as caught:
         ctrlz([sys.executable, "-c", never, "{url}"], stall="0.2s", duration="0.6s")
     assert "status" not in str(caught.value)
+
+
+# ---------------------------------------------------------------- habits
+
+FAKE = str(Path(__file__).with_name("fake_tool.py"))
+
+
+@live
+@pytest.mark.parametrize(
+    ("habit", "verdict", "reason"),
+    [
+        ("seconds", None, "does not state its unit"),
+        ("two-units", "honest", ""),
+        ("drops-failed", "loses", "delayed requests are not in the report"),
+        ("clips", "clips", "is reported"),
+        ("retries-anew", None, "were sent where 900 were scheduled"),
+        ("gives-up", None, "did it stop at the first error"),
+        ("ramps", "honest", ""),
+        ("closes", "honest", ""),
+        ("one-connection", "omits", "are missing"),
+        ("thinks", "omits", "are missing"),
+        ("starts-late", "honest", ""),
+        ("probes-long", None, "had not begun its load"),
+    ],
+)
+def test_the_verdict_is_right_or_unknown(habit: str, verdict: str | None, reason: str) -> None:
+    rate = "200" if habit == "thinks" else "{rate}"
+    command = [sys.executable, FAKE, habit, "{url}", rate, "{duration}"]
+    found = ctrlz(command, stall=1.5, duration=4.5)
+    assert found.verdict in (verdict, "unknown")
+    assert found.reasons[0]
+    if found.verdict == verdict or verdict is None:
+        assert reason in found.reasons[0]

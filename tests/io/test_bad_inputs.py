@@ -207,7 +207,7 @@ def test_an_oddity_is_read(data, run, tmp_path):
 ELSEWHERE: dict[int, tuple[str, str]] = {
     2: ("io/test_hlog.py", "test_a_log_of_headers_alone_has_no_intervals"),
     10: (
-        "io/test_changing_files.py",
+        "io/test_hlog.py",
         "test_a_log_that_is_gone_between_its_scan_and_its_decoding",
     ),
     13: ("io/test_reading.py", "test_missing_files_and_directories_give_one_line"),

@@ -1,15 +1,20 @@
-"""What every data type becomes in every format that is written, and that it comes back with what it held, or is refused."""
+"""Writing: what comes back, from what to what, and what cannot be joined."""
 
 from __future__ import annotations
 
 import csv
+import json
 from datetime import UTC, datetime
 
 import numpy as np
 import pytest
 
 import latencykit as lk
+from latencykit.io.writing import write_series
 from latencykit.io.writing import write_series as write
+from latencykit.units import NANOSECONDS
+from tests.conftest import DATA
+from tests.io.test_contract import cases
 
 SLOW = np.arange(1000) % 100 == 7
 SAMPLES = lk.Samples(
@@ -133,3 +138,186 @@ def test_csv_has_its_header_though_the_first_log_is_empty(tmp_path):
     rows = list(csv.DictReader(path.read_text().splitlines()))
     assert {row["series"] for row in rows} == {"log"}
     assert sum(int(row["count"]) for row in rows) == LOG.histogram().count
+
+
+# ---------------------------------------------------------------- from anything to anything
+
+
+@pytest.fixture
+def requests(tmp_path):
+    path = tmp_path / "requests.csv"
+    values = np.random.default_rng(4).lognormal(2, 0.5, 1200).tolist()
+    rows = [f"{5 * k},{value:.3f},{'/a' if k % 3 else '/b'}" for k, value in enumerate(values)]
+    path.write_text("\n".join(["start_ms,latency_ms,endpoint", *rows, ""]))
+    return path
+
+
+def series(run, path):
+    found = json.loads(run("summary", path, "--format", "json")[1])["series"]
+    return {one["name"]: one for one in found}
+
+
+def test_requests_become_a_tagged_log_that_is_read_without_a_warning(run, requests, tmp_path):
+    log = tmp_path / "requests.hlog"
+    assert run("convert", requests, log)[0] == 0
+    before, after = series(run, requests), series(run, log)
+    assert list(after) == ["total", "/a", "/b"]
+    for name, record in after.items():
+        assert record["count"] == before[name]["count"]
+        assert record["max"] == pytest.approx(before[name]["max"], rel=2e-3)
+        assert record["unit_from"] == "file"
+        assert not [note for note in record["notes"] if "StartTime" in note]
+
+
+def test_requests_keep_all_their_columns_in_parquet(run, requests, tmp_path):
+    pytest.importorskip("pyarrow")
+    table = tmp_path / "requests.parquet"
+    assert run("convert", requests, table)[0] == 0
+    assert series(run, table).keys() == series(run, requests).keys()
+    before, after = lk.read_all(requests), lk.read_all(table)
+    assert list(after) == list(before)
+    for name, one in before.items():
+        assert after[name].to_frame().equals(one.to_frame())
+
+
+def test_the_tool_and_the_loop_are_kept(run, tmp_path):
+    source = DATA / "formats/hey-csv"
+    path = next(source.glob("*/*.csv"))
+    log = tmp_path / "hey.hlog"
+    assert run("convert", path, log)[0] == 0
+    before, after = lk.read(path).run, lk.read(log).run
+    assert (after.tool, after.loop) == (before.tool, before.loop)
+
+
+def test_requests_and_logs_are_merged(run, requests, tmp_path):
+    log, both = tmp_path / "requests.hlog", tmp_path / "both.hlog"
+    run("convert", requests, log)
+    assert run("merge", requests, log, "-o", both)[0] == 0
+    assert {name: one["count"] for name, one in series(run, both).items()} == {
+        "total": 2400, "/a": 1600, "/b": 800
+    }  # fmt: skip
+
+
+def test_what_cannot_be_joined_is_named(run, requests, tmp_path):
+    for path, reason in (
+        (next((DATA / "formats/ab-csv").glob("*/*.csv")), "a summary has no buckets"),
+        (next((DATA / "formats/wrk").glob("*/stdout.txt")), "only HDR buckets"),
+    ):
+        status, _, err = run("-q", "merge", requests, path, "-o", tmp_path / "x.hlog")
+        assert (status, path.name in err, reason in err) == (2, True, True)
+        assert not (tmp_path / "x.hlog").exists()
+        assert "merge takes logs, requests and HDR histograms" in err
+        assert "write .csv" not in err  # not of a merge
+
+
+@pytest.mark.parametrize("suffix", [".json", ".parquet"])
+def test_requests_are_merged_as_requests(run, requests, tmp_path, suffix):
+    if suffix == ".parquet":
+        pytest.importorskip("pyarrow")
+    both = tmp_path / f"both{suffix}"
+    status, out, err = run("merge", requests, requests, "-o", both)
+    assert (status, "2,400 values" in out + err) == (0, True)
+    merged = lk.read(both, series=None if suffix == ".json" else "total")
+    assert isinstance(merged, lk.Samples)
+    assert merged.count == 2400
+    assert set(merged.tags) == {"/a", "/b"}
+
+
+def test_requests_stored_in_different_units_are_merged(run, requests, tmp_path):
+    seconds, both = tmp_path / "seconds.csv", tmp_path / "both.json"
+    seconds.write_text("start_s,latency_s\n0.1,0.25\n0.2,0.5\n")
+    assert run("merge", requests, seconds, "-o", both)[0] == 0
+    merged = lk.read(both)
+    assert (merged.count, merged.max) == (1202, 500e6)
+
+
+def test_histograms_are_merged_into_one(run, tmp_path):
+    path, both = next((DATA / "formats/wrk").glob("*/stdout.txt")), tmp_path / "both.json"
+    assert run("merge", path, path, "-o", both)[0] == 0
+    merged, one = lk.read(both), lk.read(path)
+    assert isinstance(merged, lk.Histogram)
+    assert merged.count == 2 * one.count
+    assert merged.max == one.max
+
+
+# ---------------------------------------------------------------- every sample, there and back
+
+TARGETS = (".hlog", ".hgrm", ".csv", ".json", ".parquet")
+PERCENTILES = (50, 90, 99, 99.9)
+BUCKET = {".hlog": 2e-3, ".hgrm": 2e-3}  # width of a bucket of the target
+REBUILT = "rebuilt from percentile rows"  # what an .hgrm is
+
+
+def written(series, path):
+    """The series that a file of this kind takes, written; empty where it takes none."""
+    taken = dict([next(iter(series.items()))]) if path.suffix == ".hgrm" else series
+    try:
+        write_series(taken, path)
+    except lk.LatencyKitError:
+        return {}
+    return taken
+
+
+def values(data, unit):
+    """Percentiles in another unit of time, where the data has them."""
+    scale = 1.0 if data.unit == unit else NANOSECONDS[data.unit] / NANOSECONDS[unit]
+    for p in PERCENTILES:
+        try:
+            yield p, data.percentile(p) * scale
+        except lk.DataNotAvailableError:
+            continue
+
+
+def _failures(data):
+    return isinstance(data, lk.Samples) and data.outcome is not None and data.outcome.any()
+
+
+def agree(before, after, suffix):
+    """Facts that differ, and percentiles that differ by more than a bucket of the target."""
+    facts = [
+        f"{name}: {one} is {other}"
+        for name in ("tool", "loop", "corrected")
+        if (one := getattr(before.run, name)) != (other := getattr(after.run, name))
+        and {one, other} != {"none", "unknown"}
+    ]
+    assumed = [data.run.unit_from == "assumed" for data in (before, after)]
+    if before.count != after.count or assumed[0] != assumed[1]:
+        facts.append(f"count, unit: {before.count}, {assumed} is {after.count}")
+    known, seen = dict(values(before, before.unit)), dict(values(after, before.unit))
+    if isinstance(before, lk.Histogram) and suffix in (".csv", ".hlog"):
+        reported = () if before.reported_percentiles is None else before.reported_percentiles[0]
+        known = {} if suffix == ".csv" or reported else known  # only buckets are written
+    if suffix == ".hgrm" or (suffix == ".hlog" and _failures(before)):
+        known = {}  # rows to the third decimal place of a millisecond; good requests alone
+    tolerance = BUCKET.get(suffix, 1e-9)
+    facts += [
+        f"p{p}: {value} is {seen.get(p)}"
+        for p, value in known.items()
+        if seen.get(p) != pytest.approx(value, rel=tolerance)
+    ]
+    expected = (*before.run.notes, before.run.unit_note, after.run.unit_note)
+    return facts + [
+        note for note in after.run.notes if note not in expected and not note.startswith(REBUILT)
+    ]
+
+
+@pytest.mark.slow
+@cases()
+def test_a_sample_is_the_same_after_each_conversion(case, tmp_path):
+    pytest.importorskip("pyarrow")
+    series = {
+        name: data
+        for name, data in lk.read_all(case.path, **case.options).items()
+        if not data.run.aggregate
+    }
+    for suffix in TARGETS:
+        path = tmp_path / f"sample{suffix}"
+        before = written(series, path)
+        after = dict(lk.read_all(path)) if before else {}
+        if len(before) == 1:  # by tags or endpoints it is a total and its parts
+            parts = [data for data in after.values() if not data.run.aggregate]
+            after = dict.fromkeys(before, lk.merge(parts) if len(parts) > 1 else parts[0])
+        after = {name: after[name] for name in after if name in before}
+        assert after.keys() == before.keys(), suffix
+        for name, data in before.items():
+            assert agree(data, after[name], suffix) == [], (suffix, name)

@@ -20,7 +20,7 @@ from latencykit.views.page_series import edges_of, page_series
 from latencykit.views.series import series_record
 from latencykit.views.summary import headline, trust
 from tests.conftest import CTRLZ, RAW, SCHEDULED, log_of_values
-from tests.io.test_anything_to_anything import requests
+from tests.io.test_writing import requests
 from tests.views.conftest import model_of
 from tests.views.test_browser import at_page
 
