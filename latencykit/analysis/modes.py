@@ -29,7 +29,7 @@ class Mode(NamedTuple):
 
 
 class _Rule(NamedTuple):
-    """Chosen by the worlds of tests/analysis/test_modes.py."""
+    """Chosen by the worlds of tests/analysis/test_findings.py."""
 
     widths: tuple[float, ...] = (0.04, 0.08, 0.16, 0.32)  # of bins, in the logarithm of the value
     errors: float = 4.75  # standard errors that a valley must lack

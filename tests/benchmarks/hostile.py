@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, NoReturn
 import latencykit
 from tests.conftest import RAW
 from tests.fuzz import mutations
-from tests.untrusted.test_long_words import TABLES
+from tests.untrusted.test_valid_files import TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

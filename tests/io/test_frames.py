@@ -1,7 +1,9 @@
-"""Frames in memory are read as files of them; what takes other things says what it takes."""
+"""Data frames, and tables as Parquet."""
 
 from __future__ import annotations
 
+import math
+import re
 from importlib import import_module
 
 import numpy as np
@@ -10,6 +12,10 @@ import pytest
 
 import latencykit as lk
 from latencykit.errors import InputError, InvalidArgumentError
+from latencykit.io import parquet
+from latencykit.io.parquet import write_parquet
+from tests.conftest import DATA, LOGS
+from tests.distributed.conftest import rows_of
 
 
 def frame() -> pd.DataFrame:
@@ -92,3 +98,158 @@ def test_a_recorder_that_measured_nothing_warns():
         lk.Recorder(),
     ):
         pass
+
+
+# ---------------------------------------------------------------- Parquet
+
+pytest.importorskip("pyarrow", reason="the extra `arrow` is not installed")
+
+JAVA = DATA / "hlog/hdrhistogram-java-ctrlz-a"
+TAGGED = DATA / "hlog/hdrhistogram-java-tags-basetime/log.hlog"
+
+
+@pytest.fixture
+def day(tmp_path):
+    """A folder of two logs and a histogram of another layout, as Parquet."""
+    folder = tmp_path / "day"
+    folder.mkdir()
+    logs = [
+        lk.read(JAVA / "uncorrected.hlog"),
+        lk.read(TAGGED),
+        lk.Histogram.of(np.arange(1, 10**7, 997), digits=2),
+    ]
+    for number, data in enumerate(logs):
+        write_parquet({"": data}, folder / f"{number}.parquet")
+    return folder
+
+
+def percentile_of_rows(series, p: float) -> float:
+    """The lowest upper edge that the share of all values lies at or below, over whole buckets of any layout."""
+    parts = [data.histogram() for data in series]
+    high = np.concatenate([part.buckets.high(part.index) for part in parts])
+    counts = np.concatenate([part.counts for part in parts])
+    order = np.argsort(high, kind="stable")
+    return float(
+        high[order][np.searchsorted(np.cumsum(counts[order]), math.ceil(p / 100 * counts.sum()))]
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", LOGS, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_logs_come_back_as_they_were(path, tmp_path, monkeypatch):
+    monkeypatch.setattr(parquet, "_GROUP", 1000)  # several row groups
+    log = lk.read(path)
+    write_parquet({"": log}, tmp_path / "x.parquet")
+    back = lk.read(tmp_path / "x.parquet")
+    assert rows_of(back) == rows_of(log)
+    if len(log) > 2:
+        middle = float(log.starts[len(log) // 2])
+        assert rows_of(back.between(middle)) == rows_of(log.between(middle))
+
+
+def test_several_series_and_slots_come_back(tmp_path):
+    log = lk.read(TAGGED)
+    series = {
+        "slots": log.resample("2s"),
+        "raw": log,
+        "all": log.histogram(),
+        "none": lk.Histogram.of([]),
+    }
+    write_parquet(series, tmp_path / "x.parquet")
+    back = lk.read_all(tmp_path / "x.parquet", series=["slots", "all", "none"])
+    assert back["all"].counts.tolist() == log.histogram().counts.tolist()
+    assert back["none"].count == 0
+    assert rows_of(lk.read(tmp_path / "x.parquet", series="slots")) == rows_of(log.resample("2s"))
+
+
+def test_a_corrupt_row_group_is_reported_when_it_is_read(tmp_path):
+    path = tmp_path / "x.parquet"
+    write_parquet({"": lk.read(JAVA / "uncorrected.hlog")}, path)
+    data = bytearray(path.read_bytes())
+    data[100:400] = bytes(300)
+    path.write_bytes(data)
+    with pytest.raises(lk.LatencyKitError, match=r"x.parquet: the Parquet file is corrupt"):
+        lk.read(path).histogram()
+
+
+def documented(language: str) -> str:
+    """The example of the module's documentation, as it stands there."""
+    text = parquet.__doc__ or ""
+    if language == "sql":
+        found = re.search(r"    WITH merged.*?;\n", text, re.DOTALL)
+    else:
+        found = re.search(r"    rows = pl.*?\[0\]\n", text, re.DOTALL)
+    assert found is not None
+    return found[0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("p", [50, 99, 99.9, 100])
+@pytest.mark.needs_tool
+def test_the_documented_sql_gives_what_latencykit_gives(day, p):
+    duckdb = pytest.importorskip(
+        "duckdb", reason="DuckDB is not installed; the extra `dev` brings it"
+    )
+    query = (
+        documented("sql")
+        .replace("day/*.parquet", f"{day}/*.parquet")
+        .replace("0.999", repr(p / 100))
+    )
+    series = [lk.read(path) for path in sorted(day.iterdir())]
+    assert duckdb.sql(query).fetchall()[0][0] == percentile_of_rows(series, p)
+
+
+@pytest.mark.slow
+@pytest.mark.needs_tool
+def test_merged_counts_of_one_layout_are_those_of_a_merge(day):
+    duckdb = pytest.importorskip(
+        "duckdb", reason="DuckDB is not installed; the extra `dev` brings it"
+    )
+    files = f"['{day}/0.parquet', '{day}/1.parquet']"
+    whole = lk.merge(
+        [lk.read(day / "0.parquet").histogram(), lk.read(day / "1.parquet").histogram()]
+    )
+    rows = duckdb.sql(
+        f"SELECT low, high, sum(count)::BIGINT FROM read_parquet({files}) GROUP BY ALL ORDER BY "
+        "high"
+    ).fetchall()
+    low, high = whole.buckets.low(whole.index).tolist(), whole.buckets.high(whole.index).tolist()
+    assert rows == list(zip(low, high, whole.counts.tolist(), strict=True))
+    for p in (50.0, 90.0, 99.0, 99.9, 100.0):
+        query = documented("sql").replace("'day/*.parquet'", files).replace("0.999", repr(p / 100))
+        assert duckdb.sql(query).fetchall()[0][0] == whole.percentile(p)
+
+
+@pytest.mark.needs_tool
+def test_one_percentile_a_slot_and_tag(day):
+    duckdb = pytest.importorskip(
+        "duckdb", reason="DuckDB is not installed; the extra `dev` brings it"
+    )
+    query = f"""
+        WITH merged AS (
+            SELECT floor(start / 5) AS slot, tag, high, sum(count)::BIGINT AS n
+            FROM read_parquet('{day}/1.parquet') GROUP BY ALL
+        ), ranked AS (
+            SELECT *, sum(n) OVER (PARTITION BY slot, tag ORDER BY high) AS upto, sum(n) OVER (PARTITION BY slot, tag) AS total
+            FROM merged
+        )
+        SELECT min(high) FROM ranked WHERE upto >= ceil(0.99 * total) GROUP BY slot, tag ORDER BY slot, tag
+    """
+    slots = lk.read(TAGGED).resample("5s").by_interval([99])
+    expected = (
+        slots.assign(slot=(slots["start"] / 5).astype(int))
+        .sort_values(["slot", "tag"])["p99"]
+        .tolist()
+    )
+    assert [row[0] for row in duckdb.sql(query).fetchall()] == expected
+
+
+@pytest.mark.slow
+@pytest.mark.needs_tool
+def test_the_documented_polars_query_gives_the_same(day):
+    pl = pytest.importorskip("polars", reason="Polars is not installed; the extra `dev` brings it")
+    lines = documented("polars").replace("day/*.parquet", f"{day}/*.parquet").splitlines()
+    known = {"pl": pl, "math": math}
+    exec("\n".join(line.strip() for line in lines[:-1]), known)
+    series = [lk.read(path) for path in sorted(day.iterdir())]
+    assert eval(lines[-1].strip(), known) == percentile_of_rows(series, 99.9)
