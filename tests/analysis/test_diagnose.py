@@ -287,12 +287,6 @@ def test_the_command(run, tmp_path: Path) -> None:
     write_hlog(measured("paced").to_log("1s"), log)
     record = run.json("diagnose", log, "--connections", "4")["series"][0]
     assert record["verdict"] == "omits"
-    assert set(record) >= {
-        "name", "count", "verdict", "sure", "explanations", "findings", "evidence", "expected_interval", "stalls", "raw",
-        "corrected", "method", "range",
-    }  # fmt: skip
-    assert set(record["evidence"][0]) == {"test", "statistic", "threshold", "finding"}
-    assert set(record["stalls"][0]) == {"start", "end", "duration", "worst", "missing"}
     assert record["corrected"]["90"] == pytest.approx(4e9, rel=0.05)
     assert record["expected_interval"] == pytest.approx(20e6, rel=0.05)
     text = run("diagnose", log, "--connections", "4")[1]

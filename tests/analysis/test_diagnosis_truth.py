@@ -280,23 +280,27 @@ def test_a_lull_with_one_slow_request() -> None:
 # ---------------------------------------------------------------- stalls
 
 
-def test_three_slow_requests_among_thousands_are_not_a_stall() -> None:
+NO_STALLS = {  # seconds, requests, how long a share of them takes, and which share
+    "three of thousands": (10, 100_000, lambda rng, n: rng.uniform(0.4, 2.0, n), 3e-5),
+    "a slow mode": (30, 60_000, lambda rng, n: rng.gamma(20, 2e-3, n), 0.05),
+    "some that outlast the run": (20, 8000, lambda rng, n: rng.uniform(0.2, 3, n), 0.02),
+}
+
+
+@pytest.mark.parametrize("world", NO_STALLS)
+def test_slow_requests_are_not_a_stall(world: str) -> None:
+    seconds, number, slow, share = NO_STALLS[world]
     rng = np.random.default_rng(5)
-    sent = np.sort(rng.uniform(0, 10, 100_000))
-    took = rng.lognormal(np.log(1e-3), 0.4, sent.size)
-    took[[30_000, 50_000, 70_000]] = (0.4, 2.0, 1.1)
+    sent = np.sort(rng.uniform(0, seconds, number))
+    took = rng.lognormal(np.log(1e-3), 0.4, number)
+    late = rng.choice(number, int(share * number), replace=False)
+    took[late] = slow(rng, late.size)
     samples = bare(sent, took)
     for data in (samples, samples.to_log("1s"), samples.to_log("100ms")):
-        assert len(lk.find_stalls(data)) == 0
-    assert "not a stall" in lk.find_stalls(samples.to_log("1s")).attrs["notes"][0]
-
-
-def test_a_slow_mode_is_not_a_stall() -> None:
-    rng = np.random.default_rng(6)
-    sent = np.sort(rng.uniform(0, 30, 60_000))
-    took = np.where(rng.random(sent.size) < 0.05, rng.gamma(20, 2e-3, sent.size), 1e-3)
-    for interval in ("1s", "100ms"):
-        assert len(lk.find_stalls(bare(sent, took).to_log(interval))) == 0
+        found = lk.find_stalls(data)
+        assert len(found) == 0
+    if world == "three of thousands":
+        assert "not a stall" in lk.find_stalls(samples.to_log("1s")).attrs["notes"][0]
 
 
 @pytest.mark.parametrize("form", ["samples", "1s", "100ms"])
@@ -308,17 +312,6 @@ def test_a_warm_up_is_named_and_a_freeze_at_the_begin_is_a_stall(form: str) -> N
     assert len(lk.find_stalls(found)) == 0
     assert any(note.startswith("warm-up") for note in lk.find_stalls(found).attrs["notes"])
     assert lk.find_stalls(stalled)["duration"].tolist() == pytest.approx([2.0], rel=0.05)
-
-
-def test_slow_requests_that_outlast_the_run_are_not_a_stall() -> None:
-    rng = np.random.default_rng(7)
-    sent = np.sort(rng.uniform(0, 20, 8000))
-    took = np.where(rng.random(sent.size) < 0.02, rng.uniform(0.2, 3, sent.size), 2e-3)
-    samples = bare(sent, took)
-    assert all(
-        len(lk.find_stalls(one)) == 0
-        for one in (samples, samples.to_log("1s"), samples.to_log("100ms"))
-    )
 
 
 def test_a_backlog_that_drains_is_part_of_its_stall_in_a_log_too() -> None:

@@ -253,8 +253,6 @@ def test_an_incident_of_a_log_takes_the_intervals_that_it_touches() -> None:
 
 # ---------------------------------------------------------------- modes
 
-pytestmark = pytest.mark.slow
-
 
 def lognormal(rng, count):
     return rng.lognormal(14, rng.uniform(0.1, 2), count)
@@ -269,6 +267,7 @@ def stepped(rng, count):
     return step * np.maximum(np.rint(rng.lognormal(14, rng.uniform(0.1, 1.5), count) / step), 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("world", [lognormal, pareto, stepped])
 def test_one_mode_is_one(world):
     rng = np.random.default_rng(2)
@@ -277,6 +276,7 @@ def test_one_mode_is_one(world):
         assert len(find_modes(lk.Histogram.of(values))) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("weight", "ratio", "spread"), [(0.02, 2, 0.1), (0.1, 2, 0.1), (0.02, 3, 0.15), (0.5, 20, 0.3)]
 )
@@ -298,6 +298,7 @@ def _timed(values):
     return lk.Samples(start=start, duration=values.astype(np.int64))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seconds", [3, 10, 60])
 def test_a_drift_has_no_modes(seconds):
     """AR(1) over 120 s at 200 requests per second, with a noise of 2 %."""
@@ -312,6 +313,7 @@ def test_a_drift_has_no_modes(seconds):
     assert named == 0
 
 
+@pytest.mark.slow
 def test_modes_of_requests_with_times_are_found():
     rng, found = np.random.default_rng(3), 0
     for _ in range(40):
@@ -322,6 +324,7 @@ def test_modes_of_requests_with_times_are_found():
     assert found >= 36
 
 
+@pytest.mark.slow
 def test_two_constants_and_wide_buckets():
     assert find_modes(lk.Histogram.of([1e6] * 900 + [20e6] * 100))[1].share == 0.1
     wide = lk.Histogram.from_buckets([1e6, 5e6, 25e6], [5e6, 25e6, 125e6], [90, 1, 60])

@@ -14,8 +14,6 @@ import pytest
 
 from tests.conftest import DATA, RAW, python
 
-pytestmark = pytest.mark.slow
-
 ROOT = Path(__file__).resolve().parents[2]
 NOWHERE = "/proc/nowhere"  # where not even root can make anything
 
@@ -64,6 +62,7 @@ def german(tmp_path_factory):
     return str(folder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "environment",
     [
@@ -82,6 +81,7 @@ def test_it_works_in_any_environment(tmp_path, environment):
     everything(tmp_path, **{name: value or None for name, _, value in pairs})
 
 
+@pytest.mark.slow
 def test_a_decimal_comma_changes_no_number(tmp_path, german):
     plain, foreign = tmp_path / "plain", tmp_path / "foreign"
     plain.mkdir()
@@ -96,6 +96,7 @@ def test_a_decimal_comma_changes_no_number(tmp_path, german):
     assert (foreign / "chart.png").read_bytes() == (plain / "chart.png").read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     not Path("/proc").exists(), reason="there is no folder here that is closed even to root"
 )
@@ -108,6 +109,7 @@ def test_a_closed_folder_is_reported_in_a_line(run, monkeypatch, name):
     )
 
 
+@pytest.mark.slow
 def test_names_that_are_not_text_keep_their_bytes(tmp_path, german):
     source = os.fsencode(tmp_path) + b"/l\xff\xc3\xb6g.hlog"
     shutil.copyfile(RAW, source)

@@ -20,7 +20,6 @@ from latencykit.io.sanity_checks import (
     consistent,
     longer_than_run,
     whole_count,
-    without_contradictions,
 )
 from tests.conftest import DATA
 from tests.io.test_cases import text_of
@@ -257,11 +256,3 @@ def test_no_honest_file_gets_the_note():
         assert not any(doubts(data.run.notes) for data in found.values()), path
         seen += len(found)
     assert seen > 20
-
-
-def test_percentiles_that_fall_by_rounding_are_level():
-    """Whole milliseconds may contradict each other by one; no reader of a summary asks for more."""
-    run = Run(unit="ms")
-    data = without_contradictions(Summary({"max": 7e6}, {75.0: 5e6, 95.0: 4e6}, 10, "ns", run))
-    assert data.reported_percentiles == {75.0: 5e6, 95.0: 5e6}
-    assert data.run is run
