@@ -77,7 +77,7 @@ def test_statistics_are_not_samples(name):
     ],
 )
 def test_sums_and_means_of_counted_requests_are_not_their_latencies(read_text, text):
-    with pytest.raises(LatencyKitError, match="statistics|no reader knows"):
+    with pytest.raises(LatencyKitError, match=r"statistics|no reader knows"):
         read_text(text, "x.csv")
 
 
