@@ -113,6 +113,7 @@ def command(
             percentiles=percentiles is None,
             notes=given.notes,
             left_out=left_out,
+            trims=trims,
         )
         print_text(text, style)
 

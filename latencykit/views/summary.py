@@ -26,7 +26,7 @@ from latencykit.units import (
     sure_percentile,
 )
 from latencykit.views.markup import as_sentence
-from latencykit.views.series import TRIMMED, SeriesRecord, bounds_note
+from latencykit.views.series import SeriesRecord, bounds_note
 from latencykit.views.tables import MOST_ROWS, Table, csv_unit
 from latencykit.views.values import value_text
 
@@ -58,6 +58,7 @@ def summary_text(
     percentiles: bool = True,
     notes: bool = False,
     left_out: int = 0,
+    trims: Sequence[str] = (),
 ) -> str:
     """Return one row per series: counts, percentiles, maximum and means.
 
@@ -73,14 +74,14 @@ def summary_text(
     late = any(record["timeouts"] for record in records)
     all_ = style == "csv" and (failed or late)
     suffix = csv_unit(records, style, out_unit)
-    table = Table(style, out_unit)
+    table, named = Table(style, out_unit), () if style == "table" else trims
     for record in records:
         unit, count = record["unit"], record["count"]
         rows = {row["percentile"]: row for row in record["percentiles"]}
         largest = table.bounded(record["max"], record["ranges"].get("max"), unit)
         if largest and record["max_is_lower_bound"] and "max" not in record["ranges"]:
             largest = table.either(largest, f"≥ {largest}")
-        trim = record["trimmed"].get("tm99")
+        trimmed = {name: record["trimmed"].get(name) for name in ("tm99", *named)}
         supported = record["highest_supported_percentile"]
         table.add(
             {
@@ -95,11 +96,14 @@ def summary_text(
                 },
                 f"max{suffix}": largest,
                 f"mean{suffix}": table.bounded(record["mean"], record["ranges"].get("mean"), unit),
-                f"tm99{suffix}": table.bounded(
-                    record["trimmed_means"].get("tm99"),
-                    trim if trim and not trim["resolved"] else None,
-                    unit,
-                ),
+                **{
+                    f"{name}{suffix}": table.bounded(
+                        trim and trim["value"],
+                        trim if trim and not trim["resolved"] else None,
+                        unit,
+                    )
+                    for name, trim in trimmed.items()
+                },
                 "highest supported": table.either(
                     None if supported is None else f"{supported:.6f}",
                     f"p{format_percentile(sure_percentile(supported))}" if supported else "",
@@ -115,8 +119,8 @@ def summary_text(
     lines = [text]
     for record in records:
         name = f"{printable(record['name'])}: " if len(records) > 1 else ""
-        for spec, trim in record["trimmed"].items():
-            if spec not in TRIMMED:
+        for spec in trims:
+            if trim := record["trimmed"].get(spec):
                 show = partial(value_text, unit=record["unit"], out_unit=out_unit)
                 value = "nothing"
                 if trim["resolved"] and trim["value"] is not None:

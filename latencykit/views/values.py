@@ -138,7 +138,9 @@ def value_text(value: float | None, unit: str, out_unit: str | None = None) -> s
     if bare is None or value is None:
         return ""
     in_out_unit = out_unit is not None and unit in NANOSECONDS
-    return f"{bare:,.6g} {out_unit}" if in_out_unit else format_value(value, unit)
+    return (
+        f"{format_value(bare, 'none', 6)} {out_unit}" if in_out_unit else format_value(value, unit)
+    )
 
 
 def bare_value(value: float | None, unit: str, out_unit: str | None = None) -> float | None:

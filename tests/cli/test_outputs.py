@@ -414,3 +414,17 @@ def test_without_a_command_the_help_is_shown_and_nothing_done(run):
     status, out, err = run()
     assert (status, out) == (2, "")
     assert "Judge:" in err
+
+
+@pytest.mark.parametrize("spec", ["tm95", "tm99", "IQM"])
+def test_a_trimmed_statistic_that_was_asked_for_is_printed(run, spec, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    words = ("summary", RAW, "--unit", "ns", "--trim", spec)
+    assert f"\n{spec} = " in run(*words)[1]
+    assert any(name.startswith(spec) for name in run.csv(*words)[0])
+
+
+def test_values_in_a_fixed_unit_have_no_exponent(run):
+    out = run("summary", RAW, "--unit", "s", "--out-unit", "ns")[1]
+    assert re.search(r"\d,\d{3},\d{3} ns", out)
+    assert not re.search(r"\de\+", out)
