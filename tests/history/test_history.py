@@ -17,6 +17,7 @@ import latencykit as lk
 from latencykit.history.history import origin, trends_of
 from latencykit.io.native_json import write_json
 from tests.history.conftest import DAY, fill, run_of
+from tests.views.conftest import model_of
 from tests.views.test_schemas import validated
 
 if TYPE_CHECKING:
@@ -366,6 +367,9 @@ def test_show_in_all_forms(run: Run, store: Path, tmp_path: Path) -> None:
         status, _, _ = run("history", "show", "--store", store, "-o", tmp_path / name)
         assert status == 0
         assert (tmp_path / name).stat().st_size > 5000
+    shown = model_of((tmp_path / "c.html").read_text("utf-8"))["history"]["trends"]
+    ((_, _, factor),) = next(one["changes"] for one in shown if one["statistic"] == "p50")
+    assert factor == pytest.approx(0.5, abs=0.1)
     assert run("history", "show", "--store", store, "-o", tmp_path / "d.png", "--heatmap")[0] == 0
     assert "no run" in run.refused("history", "show", "--store", tmp_path / "none")
     assert run("history", "show", "--store", store, "-o", tmp_path / "e.gif")[0] == 2
