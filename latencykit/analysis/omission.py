@@ -131,8 +131,6 @@ def diagnose(
     omission = 0.0 if explained is None else explained.omission
     complete = 0.0 if explained is None else sum(explained.probability[name] for name in COMPLETE)
     corrected, stated = None, facts
-    # Without time, connections or a loop that waits, nothing tells slow requests from a stall.
-    decidable = facts.timed or facts.is_closed_loop or facts.connections is not None
     if left is not None and explained is not None and omission >= VERDICT.suspected:
         if not facts.connections:
             number = round(float(median(left.throughout)))
@@ -170,13 +168,7 @@ def diagnose(
         due, sent = float(left.due.sum()), float(left.sent.sum())
         sent_on = due >= VERDICT.min_due and sent >= BOUND.went_on_share * due
     refused = {"failed-in-stalls", "contradicts-itself"} & set(findings)
-    if (
-        decidable
-        and material
-        and omission >= VERDICT.likely
-        and omitted >= VERDICT.min_missing
-        and not refused
-    ):
+    if material and omission >= VERDICT.likely and omitted >= VERDICT.min_missing and not refused:
         verdict, sure = "omits", omission >= VERDICT.sure
     elif spoiled and (facts.is_closed_loop or filled) and spoiled <= _LOST | {"over-corrected"}:
         verdict, sure = "service times", True

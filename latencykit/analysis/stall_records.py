@@ -439,7 +439,6 @@ def _of_log(facts: Facts, series: IntervalSeries, stalls: Stalls) -> StallRecord
     work = np.where(high > least, high * histogram.counts, 0.0).sum(axis=1) / 1e9
     rarer = _overlap_decades(work, length, throughout, total)
     tails = max(tail, 0.0) + np.minimum(rarer, TAIL.max_overlap)
-    tails[counts.asleep[at]] = RECORD.max_decades  # slow requests do not stop the logger
     rate = float(counts.due[0] / max(stalls.worst[0] / 1e9, TINY))
     several = max(1, math.ceil(RECORD.bin_requests / max(rate * interval, TINY)))
     all_there = np.abs(throughout + partial - due) <= LOG.rate_error * due
@@ -528,10 +527,6 @@ def _of_histogram(facts: Facts) -> StallRecord | None:
         match = facts.is_closed_loop
     if not match or not few:
         tail = min(tail, TAIL.mode_decades)
-    if number and throughout < RECORD.one_alone:
-        tail = min(
-            tail, rare_mode_decades(length * (1 - top.spread), length, near + part, baseline)
-        )
     # A slow mode of many requests is likelier to be about as many.
     tail = max(min(tail, rules.max_tail_decades) + alike - rules.mode_decades * short, 0.0)
     # Have latencies the shape that one stall leaves, evenly spread below its length? Where in wide

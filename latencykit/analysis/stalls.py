@@ -696,7 +696,7 @@ def _stalls_of_log(log: HistogramLog, series: IntervalSeries) -> Stalls:
     part = np.minimum(longest_time / np.maximum(covered, TINY), 1.0)
     n_slow = part * _own_sums(slower, spans)
     asleep = spans.sums(late) > 0
-    hole = _holes(rows, ends, worst, slower[-1], n_slow, asleep)
+    hole = _holes(rows, ends, worst, slower[-1], n_slow)
     no_replies = hole.core_due >= LOG.min_core_requests
     no_replies &= hole.core_replies <= LOG.few_share * hole.core_due
     least = np.maximum(LOG.few_share * hole.due, LOG.hole_deviations * hole.noise)
@@ -754,7 +754,6 @@ class Holes(Value):
     quiet: Flags  # (intervals by time,): those without a stall, or a burst that follows one
     n_slow: Floats  # (levels, stalls): requests slower than LEVELS × the longest
     baseline: Floats  # (levels, stalls): the same as other intervals would have it
-    asleep: Flags  # the logger was stopped, too: an interval ended late
 
     def select(self, mask: Flags) -> Holes:
         """Some of them."""
@@ -762,9 +761,7 @@ class Holes(Value):
         return replace(self, **{name: getattr(self, name)[..., mask] for name in names})
 
 
-def _holes(
-    rows: _Intervals, ends: Ints, worst: Floats, slow: Ints, n_slow: Floats, asleep: Flags
-) -> Holes:
+def _holes(rows: _Intervals, ends: Ints, worst: Floats, slow: Ints, n_slow: Floats) -> Holes:
     """Measure the hole that each stall leaves in the counts, and the burst after it."""
     size = rows.start.size
     within = np.minimum(np.searchsorted(rows.start, rows.stop[ends] - worst - TINY, "left"), ends)
@@ -830,7 +827,7 @@ def _holes(
         short=lacking(last),
         dip=np.maximum(lacking(ends), np.maximum(lacking(ends + 1), lacking(last))),
         noise=noise(last - first), rest=lacking(best), rest_noise=noise(best - first),
-        quiet=quiet, n_slow=n_slow, baseline=n_slow, asleep=asleep,
+        quiet=quiet, n_slow=n_slow, baseline=n_slow,
     )  # fmt: skip
 
 
