@@ -154,11 +154,8 @@ class Text:
 
     def __call__(self, source: Source, _: ReadOptions) -> dict[str, Data]:
         """Read the report of a run."""
-        return {"": self._data(Section(text_of_run(source, self.begin), 1, source))}
-
-    def _data(self, part: Section) -> Data:
-        text = part.text
-        unit = self.run.unit
+        text, unit = text_of_run(source, self.begin), self.run.unit
+        part = Section(text, 1, source)
         facts = {name: _fact(part, label, name, unit) for name, label in self.facts.items()}
         for name in self.needed:
             if facts[name] is None:
@@ -208,13 +205,14 @@ class Text:
             errors[row[2]] = errors.get(row[2], 0) + int(row[1])
         run = self.run.replace(command=command_of(text, *self.commands) if self.commands else None)
         unit = self.bucket_unit or self.run.unit
-        return report_of(
+        data = report_of(
             facts, run.with_notes(*[TRUNCATED] if cut else ()), self.finish, text=text,
             points={float(row[1]): in_ns(row[2], row[3] or self.run.unit) for row in points},
             edges=tuple(in_ns(row[1], row[2] or unit) for row in buckets),
             counts=tuple(int(row[3]) for row in buckets),
             statuses={row[1]: int(row[2]) for row in statuses}, errors=errors,
         )  # fmt: skip
+        return {"": data}
 
 
 def _fact(part: Section, label: str, name: str, unit: str) -> float | None:

@@ -260,10 +260,6 @@ class _Pieces(io.RawIOBase):
             pass
         return self._at
 
-    def tell(self) -> int:
-        """Return the place in what was made of the stream."""
-        return self._at
-
     def close(self) -> None:
         """Close the stream, too."""
         self._raw.close()
