@@ -201,6 +201,14 @@ def data_from_points(
     return Summary(reported_stats, inner, count, unit, run)
 
 
+def data_from_statistics(
+    record: Mapping[Any, Any], count: int | None, run: Run, of_unit: str | None = None
+) -> Histogram | Summary:
+    """Return what a record amounts to whose keys name percentiles and statistics."""
+    points, stats = statistics_in(record)
+    return data_from_points(points, count, stats, run, of_unit)
+
+
 def data_from_buckets(
     low: ArrayLike,
     high: ArrayLike,

@@ -71,8 +71,7 @@ def _series(report: JSONObject, options: ReadOptions) -> dict[str, Data]:
                 f"{bad:,} answers of status 4xx and 5xx are among the values{hint}"
             )
         label, count = name.rpartition("endpoint.response_time.")[2], row.get("count")
-        points, stats = build.statistics_in(row)
-        series[label] = build.data_from_points(points, count, stats, own, "ms")
+        series[label] = build.data_from_statistics(row, count, own, "ms")
     if len(series) > 1:
         series[main] = series[main].with_run(aggregate=True)
     return series

@@ -66,8 +66,7 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
     count = max(int(replies if counted is None else counted) - refused, 0)
     if not replies:
         return {"": build.unanswered(run)}
-    points, stats = build.statistics_in(latency)
-    return {"": build.data_from_points(points, count, stats, run, "ms")}
+    return {"": build.data_from_statistics(latency, count, run, "ms")}
 
 
 def _rows(text: str) -> Iterator[list[str]]:

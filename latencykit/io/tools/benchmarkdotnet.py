@@ -115,8 +115,7 @@ def read_table(source: Source, options: ReadOptions) -> Series:
                 continue
             label = " ".join(f"{prefix}{cells[k]}" for k, prefix in names)
             if values:
-                points, stats = build.statistics_in(values)
-                yield label, build.data_from_points(points, None, stats, run)
+                yield label, build.data_from_statistics(values, None, run)
             else:
                 options.report(f"{source.shown}: {label} has no result; left out")
 
@@ -145,8 +144,7 @@ def read_json(source: Source, options: ReadOptions) -> Series:
         found = statistics | (statistics.get("Percentiles") or {})
         found["std"] = found.get("StandardDeviation")
         numbers = {key: float(v) for key, v in found.items() if isinstance(v, (int, float))}
-        points, stats = build.statistics_in(numbers)
-        yield label, build.data_from_points(points, None, stats, run.with_notes(_NOTE))
+        yield label, build.data_from_statistics(numbers, None, run.with_notes(_NOTE))
     if failed:
         options.report(f"{source.shown}: {format_items(failed, 'benchmark')} without a result")
 

@@ -156,11 +156,10 @@ def read_scylla(source: Source, options: ReadOptions) -> Series:
     for title, body in blocks:
         name = _NAMES[title.lower()]
         rows = durations(dict(_ROW.findall(body)), source, "1.5ms")
-        points, stats = build.statistics_in(rows)
         own = run.replace(measure="service", corrected="none")
         if name == "co-fixed":
             own = run.replace(measure="response", corrected="schedule")
-        yield name, build.data_from_points(points, count, stats, own)
+        yield name, build.data_from_statistics(rows, count, own)
 
 
 def read_latte(source: Source, options: ReadOptions) -> Series:

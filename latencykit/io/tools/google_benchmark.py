@@ -68,10 +68,8 @@ def _series(found: list[_Row], context: Mapping[str, Any], source: Source) -> di
             run = run.with_notes("the benchmark library was built for debugging")
         single = [row for row in own if row.get("run_type", "iteration") == "iteration"]
         if not single:  # --benchmark_report_aggregates_only
-            points, stats = build.statistics_in(
-                {row["aggregate_name"]: row["real_time"] for row in own}
-            )
-            series[name] = build.data_from_points(points, None, stats, run.with_notes(_HINT), unit)
+            cells = {row["aggregate_name"]: row["real_time"] for row in own}
+            series[name] = build.data_from_statistics(cells, None, run.with_notes(_HINT), unit)
             continue
         calls = int(single[0].get("iterations") or 1)
         values = build.nanoseconds_of([float(row["real_time"]) for row in single], unit)

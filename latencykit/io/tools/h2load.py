@@ -74,9 +74,8 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:
     titles = [title.replace("+/-sd", "") for title in table[1].replace("+/- sd", "+/-sd").split()]
     cells = dict(zip(titles, table[2].split()[: len(titles) - 1], strict=False))
     values = durations(cells, source, "1.64ms")
-    points, stats = build.statistics_in(values)
     run = run.with_notes(_HINT, *build.mixed_note(max(done - good, 0)))
-    return {"": build.data_from_points(points, good, stats, run)}
+    return {"": build.data_from_statistics(values, good, run)}
 
 
 FORMATS = {

@@ -55,10 +55,8 @@ def read_json(source: Source, options: ReadOptions) -> Series:
 
 def _summary(result: JSONObject) -> Data:
     """Mean, spread and extremes (s) as a summary."""
-    points, stats = build.statistics_in(
-        {key: value for key, value in result.items() if value != ""}
-    )
-    return build.data_from_points(points, None, stats, _SUMMARIZED, "s")
+    cells = {key: value for key, value in result.items() if value != ""}
+    return build.data_from_statistics(cells, None, _SUMMARIZED, "s")
 
 
 def read_csv(source: Source, options: ReadOptions) -> Series:

@@ -529,9 +529,8 @@ def _from_statistics(name: str, metric: JSONObject, count: Any, run: Run) -> Dat
 
     Of the intervals of a request, none is independent: their number supports no percentile.
     """
-    points, stats = build.statistics_in(metric)
     count = None if count is None or name == "itl" else int(count)
-    return build.data_from_points(points, count, stats, run, run.unit)
+    return build.data_from_statistics(metric, count, run, run.unit)
 
 
 # ------------------------------------------------------------

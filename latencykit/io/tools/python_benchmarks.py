@@ -12,7 +12,7 @@ from typing import Any
 from latencykit._text import printable
 from latencykit.core.run import CLOSED, Run
 from latencykit.io import json_text
-from latencykit.io.build import data_from_points, data_from_values, nanoseconds_of, statistics_in
+from latencykit.io.build import data_from_statistics, data_from_values, nanoseconds_of
 from latencykit.io.source import ReadOptions, Series, Source
 from latencykit.io.text_reports import durations, fact, has_match, line_numbers, plain
 
@@ -77,9 +77,8 @@ def read_pytest(source: Source, options: ReadOptions) -> Series:
         if stats.get("data"):
             yield label, data_from_values(nanoseconds_of(stats["data"], "s"), run)
             continue
-        points, reported = statistics_in(stats)
         run = run.with_notes(_HINT)
-        yield label, data_from_points(points, stats.get("rounds"), reported, run, "s")
+        yield label, data_from_statistics(stats, stats.get("rounds"), run, "s")
 
 
 def read_pyperf_text(source: Source, options: ReadOptions) -> Series:
@@ -104,11 +103,11 @@ def read_pyperf_text(source: Source, options: ReadOptions) -> Series:
         line = line_at(mean.start())
         cells = {"mean": mean["mean"], "std": mean["std"]}
         cells |= {f"p{p}": value for p, value in _PYPERF_ROW.findall(report)}
-        points, stats = statistics_in(durations(cells, source, "12.2 us", line=line))
+        times = durations(cells, source, "12.2 us", line=line)
         count = fact(report, r"^Total number of values: (\d+)", int)
         hint = "pyperf -o out.json keeps every value: the distribution"
         run = _RUN.replace(tool="pyperf", notes=(hint,))
-        yield name or "", data_from_points(points, count, stats, run)
+        yield name or "", data_from_statistics(times, count, run)
 
 
 def read_pytest_text(source: Source, options: ReadOptions) -> Series:
@@ -137,9 +136,8 @@ def read_pytest_text(source: Source, options: ReadOptions) -> Series:
             iterations = int(row.get("Iterations") or 1)
             notes = (_PYTEST_HINT, *_mean_note(iterations))
             run = _RUN.replace(tool="pytest-benchmark", unit=unit, notes=notes)
-            points, stats = statistics_in(times)
             count = int(row["Rounds"]) if row.get("Rounds", "").isdigit() else None
-            yield match["name"] if match else "", data_from_points(points, count, stats, run, unit)
+            yield match["name"] if match else "", data_from_statistics(times, count, run, unit)
 
 
 FORMATS = {
