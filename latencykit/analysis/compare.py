@@ -1179,6 +1179,7 @@ def compare_runs(
     judged = np.flatnonzero(complete & enough & (np.array(statistics) != "p100")).tolist()
     p_values = np.full(len(statistics), np.nan)
     p_values[judged] = holm([rows[k].p_value for k in judged])
+    reach: list[float] = []
     began = [[one for one in side if one is not None] for side in stamps or ()]
     if (  # all runs of one side began before those of the other
         stamps is not None
@@ -1200,6 +1201,18 @@ def compare_runs(
         p_values[list(statistics).index(TAIL)] = 1.0  # the middle has moved, not the tail
     changes = [row.judged(float(p), confidence) for row, p in zip(rows, p_values, strict=True)]
     result = verdict(changes, margin) if enough else "inconclusive"
+    if result == "inconclusive" and judged and not reach and run_noise is None:
+        spread = np.sqrt(np.mean([side[:, judged].var(axis=0, ddof=1) for side in logs], axis=0))
+        moves = np.abs([math.log1p(changes[k].change) for k in judged])
+        # To show the change, or that it lies within the margin, whichever takes fewer.
+        needed = 2 * (SINGLE.power * spread / np.maximum(moves, math.log1p(margin) - moves)) ** 2
+        row = changes[judged[int(np.argmax(needed))]]
+        ends = f"{format_change(row.low)} to {format_change(row.high)}"
+        reasons.append(
+            f"{row.statistic} changed by {ends}, which neither shows a change nor that it is "
+            f"within the margin of {format_share(margin)}; about "
+            f"{max(math.ceil(needed.max()), max(runs) + 1)} runs per side would decide"
+        )
     return Comparison(tuple(changes), "runs", result, tuple(reasons))
 
 
