@@ -1,11 +1,14 @@
-"""Rules that the source keeps: no circle of imports, positions of 64 bits, no tuned number in a function."""
+"""Rules that the source keeps, and how it is built and published."""
 
 from __future__ import annotations
 
 import ast
+import os
 import re
+import runpy
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -213,3 +216,58 @@ def test_functions_hold_no_tuned_number(module: str) -> None:
         and node.value not in PLAIN
     }
     assert found == set()
+
+
+# ---------------------------------------------------------------- built and published
+
+CHECKOUT = Path(__file__).parents[1]
+
+
+def test_the_publishing_workflow_pins_its_actions() -> None:
+    text = (CHECKOUT / ".github/workflows/release.yml").read_text(encoding="utf-8")
+    used = re.findall(r"uses: (\S+)", text)
+    assert used
+    assert all(re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", action) for action in used)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("junk", ["junk", "", "other counts"])
+def test_a_compiler_that_produces_junk_is_noticed(
+    junk: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake = tmp_path / "bin" / "cc"
+    fake.parent.mkdir()
+    wrong = (
+        """sed 's/done += entries;/done += entries + 1;/' "$last" >"$out.c"\n"""
+        """/usr/bin/cc -shared -fPIC -o "$out" "$out.c"\n"""
+    )
+    fake.write_text(
+        '#!/bin/sh\nfor last; do [ "$before" = -o ] && out=$last; before=$last; done\n'
+        + (wrong if junk == "other counts" else f"printf '{junk}' >\"$out\"\n")
+    )  # fmt: skip
+    fake.chmod(0o755)
+    if junk == "other counts" and not Path("/usr/bin/cc").exists():
+        pytest.skip("no C compiler")
+    build = runpy.run_path(str(CHECKOUT / "hatch_build.py"))
+    monkeypatch.setenv("CC", str(fake))
+    monkeypatch.setenv(
+        "PATH", f"{fake.parent}:/bin" if junk != "other counts" else os.environ["PATH"]
+    )
+    library = tmp_path / "out" / "_kernel.so"
+    monkeypatch.setitem(build["_compile"].__globals__, "shutil", _only(fake))
+    problem = build["_compile"](CHECKOUT / "latencykit/core/kernel.c", library, [])
+    assert problem
+    assert not library.exists()
+    if junk == "other counts":
+        assert "other counts" in problem
+
+
+def _only(compiler: Path) -> Any:
+    """A `shutil` that finds one compiler."""
+
+    class Shutil:
+        @staticmethod
+        def which(name: str) -> str | None:
+            return name if name == str(compiler) else None
+
+    return Shutil

@@ -1,4 +1,4 @@
-"""What teachers get: open gates, notes, and the questions for learning platforms."""
+"""How lessons teach, and that every number in their prose is in their code."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ import re
 import zipfile
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
-
 import pytest
-
 from tests.notebooks.conftest import NOTEBOOKS, beside, ran
+import nbformat
+from tests.notebooks.prose import lessons, unchecked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
 
 QTI = "{http://www.imsglobal.org/xsd/imsqti_v2p1}"
 
@@ -86,3 +87,16 @@ def test_each_lesson_has_its_note_for_teachers() -> None:
         if str(number) in minutes:  # a fifth of the session is for talking
             stated = int(re.search(r"\*\*In class\*\* (\d+) minutes", note)[1])  # type: ignore[index]
             assert stated == 5 * -(-int(minutes[str(number)]) * 6 // 25)
+
+
+# ---------------------------------------------------------------- prose
+
+def test_every_number_in_prose_is_in_the_code():
+    assert [f"{name}: {line}" for name, cells, solved in lessons() for line in unchecked(cells, solved)] == []
+
+
+def test_the_scan_finds_a_number_that_no_code_contains():
+    said = "In 2016, the p99 of lesson 3 was 0.344 ms for 63 % of 1,500 requests, up to p99.977; {}"
+    code = nbformat.v4.new_code_cell('assert share == 0.63 and parsed("1_500") == 1500 and (median, limit) == (344_000, 99.977)')
+    for text, count in (("", 0), ("5.7 s", 1), ("64 %", 1), ("1,501", 1), ("344 s", 0), ("p99.976", 1), ("p99.9", 0)):
+        assert len(unchecked([nbformat.v4.new_markdown_cell(said.format(text)), code])) == count, text
