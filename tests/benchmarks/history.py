@@ -1,13 +1,8 @@
 """How gates behave on histories of runs: ``python -m tests.benchmarks.history [FILES]`` prints Markdown.
 
-The first table replays 44 histories that public projects recorded in their CI (tests/data/history, names
-removed; FILES are others of the same columns). Alarms per 100 runs; the share of them that last (the median
-of the next five runs keeps at least half of the deviation from the median of the ten before); and the share
-of planted changes for which the gate says worse at the run itself or at one of the next two.
-
-The second has series whose truth is known: unchanged ones, whose every alarm is false, and changes of 3, 5, 10
-and 25 %. The third has runs of 20,000 requests, changed in p50 alone, in p99 alone, or beyond p99.5 alone.
-The last shows how often `check --history` is sure of limits near and far from the level, and wrong.
+The first table replays 44 histories that public projects recorded in their CI (tests/data/history, names removed; FILES are others
+of the same columns); the README beside this file says what its columns count. The second has series whose truth is known, the third
+runs of 20,000 requests, changed in one part; the last shows how often `check --history` is sure of limits, and wrong.
 """
 
 from __future__ import annotations

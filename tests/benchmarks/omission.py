@@ -46,14 +46,8 @@ LAWS: dict[str, worlds.Service] = {
 }  # fmt: skip
 NUMBERS = (1, 2, 3, 4, 5, 6, 16, 50, 200)
 VERDICTS = ("omits", "clean", "no stall", "service times", "unknown")
-FORMS = (
-    "samples",
-    "log 0.1 s",
-    "log 1 s",
-    "histogram, tool and N",
-    "histogram, tool",
-    "histogram, rate and N",
-)
+FORMS = ("samples", "log 0.1 s", "log 1 s")
+FORMS += ("histogram, tool and N", "histogram, tool", "histogram, rate and N")
 
 
 def textbook(_: range) -> Iterator[Case]:

@@ -4,10 +4,7 @@ Worlds whose truth is known are drawn with fixed seeds, asked as a user would as
 is compared with the truth. ``--only coverage,events,explain`` chooses
 tables, ``--quick`` takes few runs of short logs.
 
-* coverage: of the intervals that are given, how many hold the truth; and how many are given
-* events: what coincides with stalls, see `tests.benchmarks.truth_events`
-* uncertainty: percentiles shown plain, several runs compared, see `tests.benchmarks.truth_uncertainty`
-* explain: planted causes of slow requests, and worlds without, see `tests.benchmarks.truth_explain`
+Coverage is here: of the intervals that are given, how many hold the truth; the other tables are in the modules beside it.
 """
 
 from __future__ import annotations

@@ -252,10 +252,5 @@ def _payload_seeds(text: bytes, payload: Payload) -> Iterator[bytes]:
     with contextlib.suppress(zlib.error):
         yield b"inflated\n" + zlib.decompress(raw[8:])
     if len(payload.body) < _SMALL:
-        yield (
-            b"rows\n"
-            + bytes(
-                [payload.buckets.digits, payload.layout.word // 2, min(len(payload.body) // 2, 255)]
-            )
-            + payload.body
-        )
+        sizes = payload.buckets.digits, payload.layout.word // 2, min(len(payload.body) // 2, 255)
+        yield b"rows\n" + bytes(sizes) + payload.body

@@ -258,12 +258,8 @@ def test_writes_what_the_reference_wrote(golden):
 layouts = st.builds(
     HdrBuckets, st.integers(0, 5), st.one_of(st.just(1), st.integers(1, 1 << 44)), st.just(1.0)
 )  # 44 + 18 bits is what five digits leave
-count = st.one_of(
-    st.integers(1, 63),
-    st.integers(64, 1 << 20),
-    st.integers(1, 1 << 55),
-    st.integers(1 << 55, 1 << 62),
-)
+COUNTS = ((1, 63), (64, 1 << 20), (1, 1 << 55), (1 << 55, 1 << 62))
+count = st.one_of(*(st.integers(*ends) for ends in COUNTS))
 
 
 @st.composite
@@ -285,10 +281,8 @@ def test_round_trip(data):
     drawn = data.draw(st.lists(histograms(buckets), min_size=1, max_size=8))
     texts = [encode(buckets, index, counts) for index, counts in drawn]
     payloads = [open_payload(one) for one in texts]
-    assert all(
-        payload.buckets == buckets and payload.buckets.lowest == buckets.lowest
-        for payload in payloads
-    )
+    assert all(payload.buckets == buckets for payload in payloads)
+    assert all(payload.buckets.lowest == buckets.lowest for payload in payloads)
     expected = [list(zip(*one, strict=True)) for one in drawn]
     assert at_once(payloads) == expected
     for payload, (index, counts) in zip(payloads, drawn, strict=True):
@@ -316,14 +310,8 @@ def test_round_trip_of_scales(data):
         assert found.tolist() == index
 
 
-numbers = st.one_of(
-    st.just(0),
-    st.integers(1, 63),
-    st.integers(1, 8191),
-    st.integers(-64, -1),
-    st.integers(-3000, -1),
-    st.integers(1 << 13, 1 << 48),
-)
+NUMBERS = ((0, 0), (1, 63), (1, 8191), (-64, -1), (-3000, -1), (1 << 13, 1 << 48))
+numbers = st.one_of(*(st.integers(*ends) for ends in NUMBERS))
 
 
 @pytest.mark.slow
@@ -346,13 +334,8 @@ def test_the_kernel_and_numpy_agree_with_one_number_at_a_time(drawn):
 def test_nine_bytes_that_all_look_unfinished():
     """The largest counts end in a byte above 127: adjacent, at the end of a row, before another."""
     assert varint(TOP)[-1] > 127
-    drawn = [
-        ([3], [TOP]),
-        ([0, 1], [1 << 62, 5]),
-        ([2, 3], [7, (1 << 62) + 1]),
-        ([0], [1]),
-        ([0], [TOP]),
-    ]
+    drawn = [([3], [TOP]), ([0, 1], [1 << 62, 5]), ([2, 3], [7, (1 << 62) + 1])]
+    drawn += [([0], [1]), ([0], [TOP])]
     payloads = [open_payload(encode(HdrBuckets(2), *one)) for one in drawn]
     assert at_once(payloads) == [list(zip(*one, strict=True)) for one in drawn]
 

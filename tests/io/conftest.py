@@ -31,11 +31,7 @@ def lost(found):
     assert found
     assert all(data.count == 0 for data in found.values())
     runs = [data.run for data in found.values()]
-    names = {
-        "failed": "failed",
-        "timeouts": "timed out",
-        "dropped": "dropped",
-        "unfinished": "unfinished",
-    }
-    counts = {word: sum(getattr(run, name) for run in runs) for name, word in names.items()}
-    return ", ".join(f"{number:,} {word}" for word, number in counts.items() if number)
+    names = ("failed", "timeouts", "dropped", "unfinished")
+    counts = {name: sum(getattr(run, name) for run in runs) for name in names}
+    said = ", ".join(f"{number:,} {name}" for name, number in counts.items() if number)
+    return said.replace("timeouts", "timed out")

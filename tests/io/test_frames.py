@@ -21,13 +21,8 @@ from tests.distributed.conftest import rows_of
 def frame() -> pd.DataFrame:
     rng = np.random.default_rng(1)
     start = pd.Timestamp("2026-01-31T12:00Z") + pd.to_timedelta(np.arange(300) * 10, "ms")
-    return pd.DataFrame(
-        {
-            "start": start,
-            "latency_ms": rng.lognormal(0, 1, 300).round(3),
-            "endpoint": rng.choice(["/cart", "/pay"], 300),
-        }
-    )
+    took, endpoint = rng.lognormal(0, 1, 300).round(3), rng.choice(["/cart", "/pay"], 300)
+    return pd.DataFrame({"start": start, "latency_ms": took, "endpoint": endpoint})
 
 
 def test_a_frame_is_what_its_csv_is(tmp_path):
@@ -42,12 +37,9 @@ def test_a_frame_is_what_its_csv_is(tmp_path):
 
 @pytest.mark.parametrize("package", ["polars", "pyarrow"])
 def test_frames_of_other_packages(package):
-    table = pytest.importorskip(package)
-    other = (
-        table.DataFrame(frame().to_dict("list"))
-        if package == "polars"
-        else table.Table.from_pandas(frame())
-    )
+    table, own = pytest.importorskip(package), frame()
+    polars = package == "polars"
+    other = table.DataFrame(own.to_dict("list")) if polars else table.Table.from_pandas(own)
     assert np.array_equal(lk.read(other).duration, lk.read(frame()).duration)
 
 
@@ -149,12 +141,8 @@ def test_logs_come_back_as_they_were(path, tmp_path, monkeypatch):
 
 def test_several_series_and_slots_come_back(tmp_path):
     log = lk.read(TAGGED)
-    series = {
-        "slots": log.resample("2s"),
-        "raw": log,
-        "all": log.histogram(),
-        "none": lk.Histogram.of([]),
-    }
+    series = {"slots": log.resample("2s"), "raw": log}
+    series |= {"all": log.histogram(), "none": lk.Histogram.of([])}
     write_parquet(series, tmp_path / "x.parquet")
     back = lk.read_all(tmp_path / "x.parquet", series=["slots", "all", "none"])
     assert back["all"].counts.tolist() == log.histogram().counts.tolist()

@@ -1,4 +1,4 @@
-"""What all charts share: figures, colours, words, what a reader is told, and a path in place of data."""
+"""What all charts share: figures, colours, words, what readers see, and a path in place of data."""
 
 from __future__ import annotations
 

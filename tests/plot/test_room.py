@@ -129,12 +129,7 @@ def test_texts_are_tidy_at_every_size(name, width, height, raw, pair, twelve, tw
         ],
         "heatmap": [(raw, {})],
         "dashboard": [
-            (raw, {}),
-            (raw.histogram(), {}),
-            (few, {}),
-            (twelve_logs, {}),
-            (twelve, {}),
-            (summary, {}),
+            (data, {}) for data in (raw, raw.histogram(), few, twelve_logs, twelve, summary)
         ],
     }
     for data, options in cases.get(name, [(raw, {}), (pair, {}), (twelve, {})]):

@@ -32,13 +32,5 @@ def read(source: Source, options: ReadOptions) -> dict[str, Samples]:
     return {"": Samples(duration=np.rint(np.array(values) * 1e6).astype(np.int64), run=run)}
 
 
-FORMAT = Format(
-    "acme",
-    "acme's latency log",
-    "samples",
-    (".acme",),
-    sniff,
-    read,
-    unit="ms",
-    example="acme run > out.acme",
-)
+MADE = {"unit": "ms", "example": "acme run > out.acme"}
+FORMAT = Format("acme", "acme's latency log", "samples", (".acme",), sniff, read, **MADE)

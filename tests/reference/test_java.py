@@ -32,16 +32,9 @@ CLOSE = 1e-12
 @pytest.fixture(scope="module")
 def reference(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., list[str]]:
     """Run the peer: its lines for an argument and standard input."""
-    jars = sorted(
-        Path.home().glob(".m2/repository/org/hdrhistogram/HdrHistogram/*/HdrHistogram-*.jar")
-    )
-    jar = (
-        Path(os.environ["HDRHISTOGRAM_JAR"])
-        if "HDRHISTOGRAM_JAR" in os.environ
-        else jars[-1]
-        if jars
-        else None
-    )
+    maven = Path.home() / ".m2/repository/org/hdrhistogram/HdrHistogram"
+    jars = [os.environ.get("HDRHISTOGRAM_JAR"), *sorted(maven.glob("*/HdrHistogram-*.jar"))[::-1]]
+    jar = next(filter(None, jars), None)
     if jar is None or shutil.which("javac") is None:
         pytest.skip("no JDK here, or Maven has not fetched HdrHistogram")
     out = tmp_path_factory.mktemp("peer")
@@ -97,15 +90,8 @@ def test_the_reference_reads_what_we_write(reference, written):
     texts = []
     for _, _, payload in written:
         _, index, counts = decode_rows([payload])
-        texts.append(
-            encode(
-                payload.buckets,
-                index,
-                counts,
-                double=payload.layout.double,
-                highest=payload.layout.highest,
-            ).decode()
-        )
+        like = {"double": payload.layout.double, "highest": payload.layout.highest}
+        texts.append(encode(payload.buckets, index, counts, **like).decode())
     read = [
         list(map(float, line.split())) for line in reference("read", given="\n".join(texts) + "\n")
     ]
