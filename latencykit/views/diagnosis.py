@@ -255,19 +255,20 @@ def _missing_text(result: Diagnosis) -> str:
 def _due_text(result: Diagnosis) -> str:
     """How many requests were due in the stalls, and how many of them are recorded."""
     left = result.left
-    if left is None or not left.due.sum() >= 1:
-        return ""
+    if left is None or not left.due.sum() >= 1 or not (left.sends_known or result.rate):
+        return ""  # without a rate the least one is assumed that leaves a choice
     about, show = ("", format_count) if _is_samples(result) else ("about ", format_estimate)
     there = float(left.waited.sum())
-    seen = len(result.detected_stalls) > 0 or left.hidden > 0
+    even = result.explained is not None and result.explained.probability["recorded"] >= 0.5
+    seen = len(result.detected_stalls) > 0 or left.hidden > 0 or even
     all_due = result.verdict == "clean" and seen
     due = float(left.due.sum()) if all_due else there + float(left.omitted.sum())
     text = f"at {_speed(left.rate)}/s, {about}{show(due)} requests were due in that time"
     if all_due:
         return f"{text}, and all of them are recorded"
-    if not left.sends_known:
+    if not left.timed:
         slow = round(float((left.throughout + left.partial).sum()))
-        return f"{text}; {format_items(slow, 'request')} {_were(slow)} as slow"
+        return f"{text}; {format_items(slow, 'request')} took a good part of it"
     recorded = max(round(there), 1)
     return f"{text}; {show(recorded)} {'is' if recorded == 1 else 'are'} recorded"
 

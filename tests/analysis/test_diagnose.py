@@ -597,3 +597,13 @@ def test_one_stall_that_is_recorded_speaks_for_all(begin: float, width: str) -> 
     server = Server(exponential("1ms"), stalls=[Stall(begin, 0.8)])
     twin = bare(open_loop(server, fixed(400, begin + 0.8))).to_log(width)
     assert lk.diagnose(twin).verdict == ("unknown" if width == "1s" else "clean")
+
+
+@pytest.mark.parametrize("stated", [{}, {"rate": 500}, {"rate": 500, "connections": 1000}])
+def test_what_a_histogram_recorded_of_a_stall_is_said_to_be_all(stated):
+    start = np.arange(30_000) * 2_000_000
+    took = np.random.default_rng(1).lognormal(14.5, 0.5, start.size).astype(np.int64)
+    frozen = (start < 31e9) & (start + took > 30e9)
+    took[frozen] = np.maximum(start + took, 31_000_000_000)[frozen] - start[frozen]
+    found = lk.diagnose(lk.Samples(start=start, duration=took).histogram(), **stated)
+    assert (found.verdict, "all of them are recorded" in str(found)) == ("clean", True)
