@@ -258,11 +258,13 @@ def test_thresholds_are_percentiles_or_latencies() -> None:
         coincide(run, above=-1)
 
 
-def test_results_are_values() -> None:
-    world = worlds.gc_random(np.random.default_rng(3), 10)
+def test_where_many_are_as_slow_as_the_slowest_these_are_the_slow_ones() -> None:
+    world = worlds.gc_random(np.random.default_rng(3), 20)
     one, other = (coincide(world.data, world.sources) for _ in range(2))
-    assert one == other
-    assert pickle.loads(pickle.dumps(one)) == one
+    assert one == other == pickle.loads(pickle.dumps(one))
+    capped = np.minimum(world.data.duration, np.quantile(world.data.duration, 0.98))
+    run = lk.Samples(start=world.data.start, duration=capped)
+    assert worlds.files_found(coincide(run, world.sources)) == world.causes
 
 
 def test_one_name_twice_stays_two_sources() -> None:

@@ -433,6 +433,20 @@ def test_nothing_is_missing_where_others_were_sent_on(rate):
     assert "within what chance allows" in found.sentences[1]
 
 
+def test_the_backlog_of_a_stall_is_not_a_part_of_it():
+    """Two connections catch up at full speed; times count from when each request was due."""
+    rng, free = np.random.default_rng(4), np.zeros(2)
+    due = np.arange(4000) * 5e6
+    end = np.zeros(due.size)
+    for k, at in enumerate(due):
+        begin = max(at, free[k % 2])
+        begin += 13e9 - begin if 7e9 <= begin < 13e9 else 0.0
+        end[k] = free[k % 2] = begin + 2e6 * rng.lognormal(0, 0.1)
+    found = lk.diagnose(lk.Samples(start=due, duration=end - due))
+    assert (found.verdict, found.sure) == ("clean", True)
+    assert found.detected_stalls.end == pytest.approx([13.0], abs=0.01)
+
+
 def test_sends_that_went_on_while_requests_were_slow_bound_what_is_missing():
     """Hits and misses of a cache, at random moments: each miss alone could hide a request."""
     for seed in range(5):

@@ -190,13 +190,6 @@ def test_without_times_the_order_of_rows_is_taken() -> None:
     assert any("no times" in text for text in found.notes)
 
 
-def test_where_many_are_as_slow_as_the_slowest_these_are_the_slow_ones() -> None:
-    s = small()
-    capped = np.minimum(s.duration, np.quantile(s.duration, 0.98))
-    found = lk.explain(lk.Samples(start=s.start, duration=capped).with_columns(s.columns))
-    assert found.suspects["value"].tolist() == ["b"]
-
-
 def stalled_run(slow_host: float = 1.3) -> lk.Samples:
     """Requests of three hosts over 300 s, one a little slower, and a stall of 6 s at 200 s."""
     rng, n = np.random.default_rng(3), 20_000
