@@ -1,12 +1,11 @@
 """How often latency assertions are wrong: ``python -m tests.benchmarks.assertions`` prints Markdown.
 
-* simulated: systems whose latencies and machine are drawn, so that no time passes. A cell is how
-  many of its tests failed; what may fail, and what should, is in its head.
-* limits: the same systems against a limit.
-* rebuilt: eleven assertions that projects published and dropped, as they should have been, with two
-  busy processes beside them.
-* real: ten functions on this machine, against themselves and against a slower self, alone and with
-  two busy processes beside it. Every test takes up to its budget.
+* simulated: systems whose latencies and machine are drawn, so that no time passes; cells are failures
+* limits: the same systems against a limit
+* rebuilt: eleven assertions that projects published and dropped, as they should have been
+* real: ten functions on this machine, against themselves and a slower self
+
+Beside the last two run busy processes, and every test takes up to its budget.
 
 ``--quick`` takes minutes; all real tests take hours, and say how many there was time for.
 """

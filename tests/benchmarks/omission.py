@@ -1,8 +1,7 @@
 """How well `diagnose` judges: textbook freezes, loops without a freeze, rare ends of runs, ranges.
 
 ``python -m tests.benchmarks.omission`` prints the tables, and how often it is wrong where worlds are as common as the priors say;
-``--first 1000`` takes seeds that nothing was tuned on (tuned on: 0 to 99). The worlds are those of `tests.benchmarks.truth_diagnosis`
-and the textbook's.
+``--first 1000`` takes seeds that nothing was tuned on (tuned on: 0 to 99).
 """
 
 from __future__ import annotations

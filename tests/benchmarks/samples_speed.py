@@ -122,11 +122,7 @@ def make(folder: Path, size: int) -> Path:
 
 
 def measure(path: Path, size: int, repeats: int) -> dict[str, Measured]:
-    """Return medians of every peer that is installed.
-
-    A child's peak memory begins with that of the process it was forked from, so this one loads
-    numpy last of all.
-    """
+    """Return medians of every peer that is installed; numpy comes last, for a child's peak begins with ours."""
     taken: dict[str, list[tuple[float, float, float]]] = {}
     for _ in range(repeats):
         for name, peer in PEERS.items():

@@ -487,11 +487,7 @@ def test_ctrl_c_keeps_what_was_measured(tmp_path: Path, generator: list[str]) ->
 @pytest.mark.slow
 @live
 def test_a_live_server_with_set_service_times(run: Run, tmp_path: Path) -> None:
-    """Four workers of 5 ms each on average; p90 reaches 25 ms at 691 requests per second.
-
-    On a busy machine the bracket may be wide, but it contains the truth; runs of a few seconds are
-    allowed to miss it by 10 %.
-    """
+    """Four workers of 5 ms on average: p90 reaches 25 ms at 691/s; short runs may miss it by 10 %."""
     truth, folder = mmc_capacity(0.025, 90, 0.005, 4), tmp_path / str(time.monotonic_ns())
     with live_server("5", "4", "1") as url:
         status, out, _ = run(
