@@ -247,11 +247,7 @@ LIMITS = (0.5, 0.8, 0.95, 1.05, 1.25, 2.0)
 
 
 def checked(series: Iterable[Floats], most: int) -> tuple[int, Floats, Floats]:
-    """Return the runs of which limits are checked, and the shares that are surely right and wrong.
-
-    The limits are multiples of the level: the median of a run and the ten that follow it. Of each
-    series at most about `most` runs are checked, evenly spread.
-    """
+    """Return the runs of which limits are checked, at most about `most` of each series, and the shares surely right and wrong."""
     number, right, wrong = 0, np.zeros(len(LIMITS)), np.zeros(len(LIMITS))
     for values in series:
         last = len(values) - 10

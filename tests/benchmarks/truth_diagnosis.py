@@ -126,8 +126,7 @@ def loop(
 ) -> World:  # fmt: skip
     """Simulate connections that wait for replies; `hit` is the part of them that the stalls reach.
 
-    One row per connection: without a stall its sends are running sums, and each stall lengthens one
-    of its requests.
+    One row per connection: its sends are running sums, and each stall lengthens one of its requests.
     """
     interval = connections / rate
     work = service(rng, 4096 + 16 * connections)
@@ -408,11 +407,7 @@ def _refused(rng: Rng) -> World:
 
 
 def _balancer(rng: Rng) -> World:
-    """The balancer takes the frozen node out after some checks, and back when a check is answered.
-
-    Its users come at random: a schedule that is taken away and given back looks like a paced loop,
-    and nothing tells.
-    """
+    """The balancer takes the frozen node out after some checks, and back when one is answered; its users come at random."""
     world, begin, length = (
         _plain(rng, kind="Poisson"),
         float(rng.uniform(6, 18)),

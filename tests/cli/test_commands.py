@@ -52,12 +52,6 @@ def test_summary_in_json_has_the_contracts_keys_and_notes_go_elsewhere(run):
     assert "unit: ns (assumed" in err
 
 
-def test_the_unit_option_scales_to_nanoseconds(run):
-    ns = run.json("summary", RAW)["series"][0]
-    us = run.json("summary", RAW, "--unit", "us")["series"][0]
-    assert us["max"] == 1000 * ns["max"]
-
-
 def test_labels_globs_and_merge(run):
     both = run.json("summary", f"before={RAW}", f"after={SCHEDULED}")["series"]
     assert [one["name"] for one in both] == ["before", "after"]

@@ -224,12 +224,6 @@ def test_the_unit_and_where_it_comes_from(tmp_path, comment, option, unit, origi
     assert (log.unit, log.run.unit_from) == (unit, origin)
 
 
-def test_to_unit_changes_values_and_nothing_else():
-    log = lk.read(CTRLZ, unit="us")
-    assert log.to_unit("ns").histogram().max == 1000 * log.histogram().max
-    assert log.to_unit("ns").histogram().count == log.histogram().count
-
-
 # ---------------------------------------------------------------- odd and corrupt input
 
 
