@@ -164,7 +164,7 @@ def import_all() -> None:
 def measure(paths: Sequence[Path]) -> Iterator[tuple[Path, str, int | None, float, float, str]]:
     """Yield path, command, status, seconds of the processor, MiB at the peak and output of each.
 
-    All commands of a file run in one process of at most a minute; where it dies, there is no status.
+    All commands of a file run in one process of at most a minute; where it dies, its command has none.
     """
     with tempfile.TemporaryDirectory() as folder:
         every = [commands(path, Path(folder), turn) for turn, path in enumerate(paths)]
