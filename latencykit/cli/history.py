@@ -199,7 +199,7 @@ def show(
         note(f"left out: {text}")
     if not trends:
         where = f" of branch {branch}" if branch else ""
-        what = f"there are no runs{where}"
+        what = f"it has no runs{where}"
         if history.runs:
             what = f"no run{where} has {statistics}{' of ' * bool(series)}{', '.join(series)}"
         raise InvalidArgumentError(f"{store}: {what}")
