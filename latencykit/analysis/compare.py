@@ -21,7 +21,7 @@ from latencykit._records import record
 from latencykit._text import brief_list, option
 from latencykit._typing import Floats
 from latencykit.analysis.clock_ticks import clock_step
-from latencykit.analysis.omission import omission_text
+from latencykit.analysis.omission import diagnosed, omission_text
 from latencykit.core import Data
 from latencykit.core.evidence import Evidence
 from latencykit.core.histogram import Histogram, histogram_of, statistic_of
@@ -456,7 +456,9 @@ def compare(
     # What one run leaves out and the other has, or had no stall to leave it out in.
     omits = ""
     if numbers == (1, 1):
-        texts = [omission_text(side[0], end) for side, end in zip(runs, ends, strict=True)]
+        texts = [
+            omission_text(diagnosed(side[0], end)) for side, end in zip(runs, ends, strict=True)
+        ]
         if bool(texts[0]) != bool(texts[1]):
             omits = f"base: {texts[0]}" if texts[0] else f"new: {texts[1]}"
     unfair, warnings = _doubts(sides, omits)

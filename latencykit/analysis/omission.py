@@ -280,10 +280,10 @@ def _listed(facts: Facts, stalls: Stalls, explained: Explained | None) -> Stalls
     return replace(stalls, notes=(*stalls.notes, period.words)) if period else stalls
 
 
-def omission_text(
+def diagnosed(
     data: Samples | HistogramLog | Histogram | Summary, whole: Histogram | Summary
-) -> str:
-    """Return what a run, of which `whole` has the statistics, omitted, in a sentence, or nothing.
+) -> Diagnosis | None:
+    """Return the diagnosis of a run, of which `whole` has the statistics, that may have omitted.
 
     Most runs are too long for their longest request to be a stall that matters: of the requests
     that were due it can hide no larger share than its own of the time, nor move the mean by more
@@ -298,9 +298,13 @@ def omission_text(
         span = data.elapsed if isinstance(data, Samples) else data.duration
     hides = longest >= (1 - VERDICT.max_percentile / 100) * span
     if not hides and not longest**2 / 2 >= (VERDICT.min_ratio - 1) * mean * span:
-        return ""
-    found = diagnose(data)
-    if found.verdict != "omits" or found.left is None:
+        return None
+    return diagnose(data)
+
+
+def omission_text(found: Diagnosis | None) -> str:
+    """Return what a run omitted, in a sentence, or nothing."""
+    if found is None or found.verdict != "omits" or found.left is None:
         return ""
     count, stall = found.left.length.size, format_duration(found.left.length.max() * 1e9)
     stalls = f"a stall of {stall}" if count == 1 else f"{count} stalls of up to {stall}"

@@ -13,7 +13,7 @@ import numpy as np
 from latencykit._records import record
 from latencykit._text import option
 from latencykit.analysis.clock_ticks import clock_step
-from latencykit.analysis.omission import omission_text
+from latencykit.analysis.omission import diagnosed, omission_text
 from latencykit.analysis.timeouts import suspected_timeout
 from latencykit.core import Data
 from latencykit.core.buckets import EdgeBuckets
@@ -863,7 +863,7 @@ class SLO:
         rows = [check_limit(counted, *limit, confidence, evidence) for limit in limits]
         if not isinstance(counted, Distribution):
             data = counted if isinstance(source, Evidence | Distribution) else source
-            if text := omission_text(data, counted):
+            if text := omission_text(diagnosed(data, counted)):
                 # What was omitted would all have been slow, but no slower than the slowest.
                 rows = [
                     replace(row, sure=False, reasons=why("omitted", text=text) + row.reasons)

@@ -14,6 +14,7 @@ import numpy as np
 
 from latencykit._records import record
 from latencykit._typing import Floats
+from latencykit.analysis.diagnosis import Diagnosis
 from latencykit.analysis.omission import stalls_of
 from latencykit.analysis.period import period_of
 from latencykit.analysis.stalls import LEVELS, SlowFold, Stalls, merge_intervals
@@ -141,10 +142,12 @@ class SlowTimes:
         return _with_rest(replace(incident, above=self.name), self.data)
 
 
-def incident_of(data: Samples | HistogramLog, evidence: Evidence) -> Incident | None:
+def incident_of(
+    data: Samples | HistogramLog, evidence: Evidence, diagnosis: Diagnosis | None = None
+) -> Incident | None:
     """Return the short time into which most requests above p99 fall, or the one stall that counts.
 
-    Most runs have none, which the time bins of their evidence show.
+    Most runs have none, which the time bins of their evidence show. A diagnosis knows the stalls.
     """
     if data.unit not in NANOSECONDS or type(evidence) is not TimedSupport:
         return None
@@ -166,7 +169,7 @@ def incident_of(data: Samples | HistogramLog, evidence: Evidence) -> Incident | 
         return None
     if isinstance(data, HistogramLog):
         expect(data)  # much more will be asked of it
-    stalls = stalls_of(data)
+    stalls = stalls_of(data) if diagnosis is None else diagnosis.detected_stalls
     incident = SlowTimes.of(data, stalls, "p99").incident() if crowded else None
     if incident is not None or not one_stall or not len(stalls):
         return incident

@@ -10,7 +10,7 @@ import numpy as np
 
 from latencykit._typing import PercentileName
 from latencykit.analysis.modes import find_modes
-from latencykit.analysis.omission import omission_text
+from latencykit.analysis.omission import diagnosed, omission_text
 from latencykit.analysis.slow_times import incident_of
 from latencykit.analysis.timeouts import suspected_timeout
 from latencykit.core import Data
@@ -242,7 +242,7 @@ def series_record(
             "supported_up_to": None
             if data.count is None
             else highest_supported_percentile(data.count, confidence),
-            "findings": list(filter(None, [omission_text(data, data)])),
+            "findings": list(filter(None, [omission_text(diagnosed(data, data))])),
         }
     evidence: object
     if histogram is None or isinstance(data, Histogram):
@@ -281,11 +281,11 @@ def series_record(
             "supported_up_to": number(limit),
         }
         if footnotes:
-            incident = None
+            incident, found = None, diagnosed(data, counted)
             if isinstance(evidence, TimedSupport) and isinstance(data, Samples | HistogramLog):
-                incident = incident_of(data, evidence)
+                incident = incident_of(data, evidence, found)
             shape = []
-            if omitted := omission_text(data, counted):
+            if omitted := omission_text(found):
                 shape = [omitted]
             elif incident is not None:
                 shape = [incident.text]
