@@ -228,15 +228,14 @@ def format_estimate(count: float) -> str:
     return format_count(count if count < 1000 else float(f"{count:.3g}"))
 
 
-def format_rate(rate: float, *, estimated: bool = False) -> str:
-    """Return a rate per second: whole from 100 on; three digits of an estimate.
+def format_rate(rate: float) -> str:
+    """Return a rate per second: whole from 100 on, three digits below.
 
     Examples
     --------
-    >>> format_rate(2934.2), format_rate(2934.2, estimated=True), format_rate(7.126)
-    ('2,934', '2,930', '7.13')
+    >>> format_rate(2934.2), format_rate(7.126)
+    ('2,934', '7.13')
     """
-    rate = float(f"{rate:.3g}") if estimated else rate
     return f"{rate:,.0f}" if rate >= 100 else f"{rate:.3g}"
 
 

@@ -58,6 +58,12 @@ class Capacity:
     high: float
     reason: str = ""
 
+    @property
+    def rounded(self) -> float:
+        """The estimate in three digits, if these lie between its ends, too."""
+        rounded = float(f"{self.rate:.3g}")
+        return rounded if self.low <= rounded <= self.high else self.rate
+
 
 def crossing(
     rate: ArrayLike, value: ArrayLike, limit: float, saturated: ArrayLike | None = None

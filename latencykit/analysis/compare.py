@@ -37,6 +37,7 @@ from latencykit.units import (
     format_change,
     format_count,
     format_duration,
+    format_estimate,
     format_percentile,
     format_range,
     format_share,
@@ -1121,6 +1122,7 @@ class RunsRule:
     least_part: int = 100  # requests of a part: five of them lie above p95
     tail: tuple[float, ...] = tuple(np.arange(95.25, 100, 0.5).tolist())  # whose mean is TM(95%:)
     most_of_middle: float = 0.5  # of the tail's change, in p50 the other way
+    most_noise: float = 22.0  # times what is to be shown: a thousand runs per side
 
 
 RUNS = RunsRule()
@@ -1203,19 +1205,29 @@ def compare_runs(
         p_values[list(statistics).index(TAIL)] = 1.0  # the middle has moved, not the tail
     changes = [row.judged(float(p), confidence) for row, p in zip(rows, p_values, strict=True)]
     result = verdict(changes, margin) if enough else "inconclusive"
-    if result == "inconclusive" and judged and not reach and run_noise is None:
-        spread = np.sqrt(np.mean([side[:, judged].var(axis=0, ddof=1) for side in logs], axis=0))
-        moves = np.abs([math.log1p(changes[k].change) for k in judged])
-        # To show the change, or that it lies within the margin, whichever takes fewer.
-        needed = 2 * (SINGLE.power * spread / np.maximum(moves, math.log1p(margin) - moves)) ** 2
-        row = changes[judged[int(np.argmax(needed))]]
-        ends = f"{format_change(row.low)} to {format_change(row.high)}"
-        reasons.append(
-            f"{row.statistic} changed by {ends}, which neither shows a change nor that it is "
-            f"within the margin of {format_share(margin)}; about "
-            f"{max(math.ceil(needed.max()), max(runs) + 1)} runs per side would decide"
-        )
+    if result == "inconclusive" and not reach and run_noise is None:
+        reasons += _runs_that_decide(changes, judged, logs, margin)
     return Comparison(tuple(changes), "runs", result, tuple(reasons))
+
+
+def _runs_that_decide(
+    changes: Sequence[Change], judged: Sequence[int], logs: Sequence[Floats], margin: float
+) -> list[str]:
+    """What is open, and how many runs would show its change, or that it is within the margin."""
+    needed = {}
+    for k in judged:
+        row, moved = changes[k], abs(math.log1p(changes[k].change))
+        if not row.significant and not -margin <= row.low <= row.high <= margin:
+            spread = math.sqrt(np.mean([side[:, k].var(ddof=1) for side in logs]))
+            size = max(moved, math.log1p(margin) - moved)
+            if SINGLE.power * spread < RUNS.most_noise * size:
+                needed[k] = math.ceil(2 * (SINGLE.power * spread / size) ** 2)
+    if not needed:
+        return []
+    most = max(needed, key=lambda k: needed[k])
+    ends = f"{format_change(changes[most].low)} to {format_change(changes[most].high)}"
+    runs = format_estimate(max(needed[most], max(map(len, logs)) + 1))
+    return [f"open is {changes[most].statistic} ({ends}): about {runs} runs per side would decide"]
 
 
 def _change(name: str, base: Floats, new: Floats, confidence: float, noise: float) -> Change:

@@ -55,7 +55,7 @@ _PAGE_OPTIONS = ("slo", "title", "expected_interval")
 )
 @click.option("--kind", type=click.Choice(_KINDS), default="percentiles", help="Kind of chart.")
 @click.option("--runs", is_flag=True, help="Repeated runs: thin lines and their envelope.")
-@slo_option(help="Limits to draw, such as 99.9=20ms,max=1s, or a file.")
+@slo_option(help="Limits to draw, such as 99.9=20ms,max=1s, or a file (repeatable).")
 @click.option("--nines", type=Real(1, 12), help="Number of nines before 100 %.")
 @click.option(
     "--y", type=click.Choice(["log", "linear"]), show_default="log", help="Scale of the value axis."
@@ -98,7 +98,7 @@ def command(
     latencykit chart run.hlog --term
     """
     page = out is not None and out.suffix.lower() in (".html", ".htm")
-    look["slo"] = slo_of(specs) if specs else None
+    look["slo"] = slo_of(specs) if any(specs) else None
     if term and given.out_unit is not None:
         raise InvalidArgumentError(
             "--out-unit is for pictures; the terminal gives each value the unit that suits it"

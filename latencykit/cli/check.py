@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 @inputs(split=True)
 @slo_option(
     required=True,
-    help="Limits such as 99.9=20ms,max=1s,failed=0.1%, 'ttft 99=500ms, tpot 95=50ms', or a file.",
+    help="Limits such as 99.9=20ms,max=1s,failed=0.1%, 'ttft 99=500ms, tpot 95=50ms', or a file "
+    "(repeatable).",
 )
 @click.option(
     "--joint",

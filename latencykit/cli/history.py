@@ -201,7 +201,8 @@ def show(
         where = f" of branch {branch}" if branch else ""
         what = f"it has no runs{where}"
         if history.runs:
-            what = f"no run{where} has {statistics}{' of ' * bool(series)}{', '.join(series)}"
+            of = f" of {', '.join(series)}" if series else ""
+            what = f"no run{where} has {statistics}{of}"
         raise InvalidArgumentError(f"{store}: {what}")
     if out is not None:
         _write(history, trends, out, heatmap=heatmap)

@@ -35,7 +35,9 @@ from latencykit.cli.output import (
 @click.command("load", cls=Command)
 @inputs()
 @chart_option
-@slo_option(help="Limits such as 99=20ms, or a file: find the highest load that meets them.")
+@slo_option(
+    help="Limits such as 99=20ms, or a file (repeatable): find the highest load that meets them."
+)
 @percentiles_option
 @confidence_option
 @format_option
@@ -63,7 +65,7 @@ def command(
     from latencykit.ctrlz.sweep import RECORD, runs_in
     from latencykit.views.load import load_record, load_text, load_words
 
-    slo, shown = slo_of(specs) if specs else None, numbers(percentiles)
+    slo, shown = slo_of(specs) if any(specs) else None, numbers(percentiles)
     folders = [path for path in given.files if (Path(path) / RECORD).is_file()]
     others = tuple(path for path in given.files if path not in folders)
     runs: dict[str, Any] = runs_of(replace(given, files=others)) if others else {}

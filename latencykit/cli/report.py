@@ -24,7 +24,7 @@ from latencykit.cli.output import beside, print_assumed_units, print_written, wr
 @click.command("report", cls=Command)
 @inputs(split=True)
 @click.option("-o", "--output", "out", type=OUTPUT_FILE, help="File to write (.html).")
-@slo_option(help="Limits to check and draw, such as 99.9=20ms,max=1s, or a file.")
+@slo_option(help="Limits to check and draw, such as 99.9=20ms,max=1s, or a file (repeatable).")
 @click.option(
     "--expected-interval",
     metavar="D",
@@ -72,7 +72,7 @@ def command(
         target,
         given,
         specs,
-        slo=slo_of(specs) if specs else None,
+        slo=slo_of(specs) if any(specs) else None,
         title=title,
         expected_interval=expected_interval,
         rate=rate,

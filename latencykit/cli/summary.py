@@ -113,7 +113,7 @@ def command(
             percentiles=percentiles is None,
             notes=given.notes,
             left_out=left_out,
-            trims=trims,
+            trims=list(dict.fromkeys(trims)),
         )
         print_text(text, style)
 

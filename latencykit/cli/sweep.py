@@ -26,7 +26,7 @@ from latencykit.cli.output import print_result, print_sentences, write_chart
 @click.argument(
     "load_generator", metavar="-- CMD…", nargs=-1, required=True, type=click.UNPROCESSED
 )
-@slo_option(required=True, help="Limits such as 99=20ms,failed=0.1%, or a file.")
+@slo_option(required=True, help="Limits such as 99=20ms,failed=0.1%, or a file (repeatable).")
 @click.option(
     "--from",
     "start",

@@ -169,7 +169,7 @@ def load_curve(
     limits.attach(ax)
     found = curve.capacity
     if found is not None and not math.isnan(found.rate):
-        rate, words = found.rate, f"{format_rate(found.rate, estimated=True)}/s"
+        rate, words = found.rate, f"{format_rate(found.rounded)}/s"
         if math.isfinite(found.high):
             ax.axvspan(found.low, found.high, color=BLUE, alpha=0.08, linewidth=0, zorder=0)
         else:  # loads above it were not surely met, whatever the estimate
@@ -223,7 +223,7 @@ def _finding(curve: LoadCurve) -> str:
         highest = ", the highest load measured" * (capacity.low == rows[-1].rate)
         return f"The SLO is met up to {format_rate(capacity.low)} requests/s{highest}"
     bracket = f"between {format_rate(capacity.low)} (met) and {format_rate(capacity.high)} (not)"
-    rate = format_rate(capacity.rate, estimated=True)
+    rate = format_rate(capacity.rounded)
     return f"About {rate} requests/s within the SLO: {bracket}"
 
 

@@ -95,14 +95,14 @@ def shorten(text: str, limit: int) -> str:
     return text[: limit // 2] + "…" + text[-(limit - limit // 2 - 1) :]
 
 
-_ENDING = re.compile(r"\.[a-z]\w{0,8}(?=$|, )", re.IGNORECASE)
+_ENDING = re.compile(r"(?<=\w)\.[a-z]\w{0,8}(?=$|, )", re.IGNORECASE)
 
 
 def short_names(names: Sequence[str], limit: int) -> list[str]:
     """Return names of at most `limit` characters, distinct where the names are."""
     if len(names) == 1 or all(len(name) <= limit for name in names):
         return [shorten(name, limit) for name in names]
-    # What lies between the beginning and the end that all share; nobody misses an ending of files.
+    # What lies between the beginning and the end that all share, without the ending of their files.
     endings = {found[0] if found else "" for found in map(_ENDING.search, names)}
     bare = [_ENDING.sub("", name) for name in names] if len(endings) == 1 else names
     head = _shared(bare)

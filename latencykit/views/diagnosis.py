@@ -90,7 +90,10 @@ def sentences_of(result: Diagnosis) -> tuple[str, ...]:
     elif result.verdict == "clean":
         stalls = "stall" if left is not None and left.length.size == 1 else "stalls"
         need = f"the percentiles include the {stalls} and need no correction"
-        texts = [stall, _due_text(result), need, sure, *first, *findings.values()]
+        even = left is not None and not left.timed and bool(left.is_uniform.any())
+        spread = "latencies are spread evenly up to that, as a stall recorded in full leaves them"
+        due = _due_text(result) or spread * even
+        texts = [stall, due, need, sure, *first, *findings.values()]
     elif result.verdict == "no stall":
         # Why no stall can have hidden requests, and of which length of stall that speaks.
         longest, bound = _slowest(result), result.bound
@@ -256,19 +259,17 @@ def _due_text(result: Diagnosis) -> str:
     """How many requests were due in the stalls, and how many of them are recorded."""
     left = result.left
     if left is None or not left.due.sum() >= 1 or not (left.sends_known or result.rate):
-        return ""  # without a rate the least one is assumed that leaves a choice
+        return ""  # the rate is a guess
     about, show = ("", format_count) if _is_samples(result) else ("about ", format_estimate)
     there = float(left.waited.sum())
-    even = result.explained is not None and result.explained.probability["recorded"] >= 0.5
-    seen = len(result.detected_stalls) > 0 or left.hidden > 0 or even
+    seen = len(result.detected_stalls) > 0 or left.hidden > 0
     all_due = result.verdict == "clean" and seen
     due = float(left.due.sum()) if all_due else there + float(left.omitted.sum())
     text = f"at {_speed(left.rate)}/s, {about}{show(due)} requests were due in that time"
     if all_due:
         return f"{text}, and all of them are recorded"
-    if not left.timed:
-        slow = round(float((left.throughout + left.partial).sum()))
-        return f"{text}; {format_items(slow, 'request')} took a good part of it"
+    if not left.timed:  # which requests of a histogram were among these is not known
+        return "" if result.verdict == "clean" else text
     recorded = max(round(there), 1)
     return f"{text}; {show(recorded)} {'is' if recorded == 1 else 'are'} recorded"
 

@@ -136,7 +136,7 @@ def load_words(curve: LoadCurve) -> list[str]:
     capacity = curve.capacity
     if capacity is not None and curve.slo is not None:
         low, high = rate_text(capacity.low), rate_text(capacity.high)
-        rate = format_rate(capacity.rate, estimated=True)
+        rate = format_rate(capacity.rounded)
         largest = f"{curve.slo}: the largest load is about {rate}/s"
         if curve.passed is False and math.isnan(capacity.rate):
             lines.append(f"no load measured meets {curve.slo}: {capacity.reason}")

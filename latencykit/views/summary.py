@@ -82,6 +82,11 @@ def summary_text(
         if largest and record["max_is_lower_bound"] and "max" not in record["ranges"]:
             largest = table.either(largest, f"≥ {largest}")
         trimmed = {name: record["trimmed"].get(name) for name in ("tm99", *named)}
+        ranges = {
+            name: trim
+            for name, trim in trimmed.items()
+            if trim and not trim["resolved"] and (trim["low"], trim["high"]) != (None, None)
+        }
         supported = record["highest_supported_percentile"]
         table.add(
             {
@@ -97,11 +102,7 @@ def summary_text(
                 f"max{suffix}": largest,
                 f"mean{suffix}": table.bounded(record["mean"], record["ranges"].get("mean"), unit),
                 **{
-                    f"{name}{suffix}": table.bounded(
-                        trim and trim["value"],
-                        trim if trim and not trim["resolved"] else None,
-                        unit,
-                    )
+                    f"{name}{suffix}": table.bounded(trim and trim["value"], ranges.get(name), unit)
                     for name, trim in trimmed.items()
                 },
                 "highest supported": table.either(

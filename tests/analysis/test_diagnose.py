@@ -614,10 +614,12 @@ def test_one_stall_that_is_recorded_speaks_for_all(begin: float, width: str) -> 
 
 
 @pytest.mark.parametrize("stated", [{}, {"rate": 500}, {"rate": 500, "connections": 1000}])
-def test_what_a_histogram_recorded_of_a_stall_is_said_to_be_all(stated):
+def test_of_a_histogram_it_is_not_said_how_many_of_those_due_are_recorded(stated):
     start = np.arange(30_000) * 2_000_000
     took = np.random.default_rng(1).lognormal(14.5, 0.5, start.size).astype(np.int64)
     frozen = (start < 31e9) & (start + took > 30e9)
     took[frozen] = np.maximum(start + took, 31_000_000_000)[frozen] - start[frozen]
     found = lk.diagnose(lk.Samples(start=start, duration=took).histogram(), **stated)
-    assert (found.verdict, "all of them are recorded" in str(found)) == ("clean", True)
+    assert found.verdict == "clean"
+    assert "spread evenly" in str(found)
+    assert "were due" not in str(found)

@@ -66,6 +66,7 @@ def test_shared_stalls_defeat_a_hedge():
     together, apart = (lk.fan_out(log, 1, hedge=95, independent=flag) for flag in (False, True))
     assert together.percentile(99) > 1e9
     assert apart.percentile(99) < 1e8
+    assert apart.added_load == pytest.approx(0.05, abs=0.001)
 
 
 def test_timeouts_are_slower_than_anything_known():

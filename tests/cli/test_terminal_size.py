@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from latencykit._text import text_width
 from latencykit.cli import cli, options
 from latencykit.views.ctrlz import ctrlz_text
 from latencykit.views.load import sweep_text
-from latencykit.views.tables import fitted
+from latencykit.views.tables import Table, fitted
 from tests.conftest import DATA, LOGS, log_of_values
 from tests.ctrlz.test_commands import result as calibration
 
@@ -204,3 +205,10 @@ def test_a_terminal_learns_what_takes_long(command, table, run, tmp_path, monkey
     if command == "summary":
         two = run(*words, table, "--jobs", "1")[2]
         assert "reading, 1 of 2 files … " in two
+
+
+@pytest.mark.parametrize("name", ["![x](http://evil/a.png)", "<img src=x>", "a|b", "`x`"])
+def test_no_name_becomes_markup(name):
+    table = Table("markdown", None)
+    table.add({"series": name})
+    assert not re.search(r"(?<!\\)[\[\]|`<]", table.render().splitlines()[2].strip("| "))

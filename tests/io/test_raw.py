@@ -77,6 +77,9 @@ def test_statistics_are_not_samples(name):
     ],
 )
 def test_sums_and_means_of_counted_requests_are_not_their_latencies(read_text, text):
+    """But a histogram with its running sums is one."""
+    running = read_text("latency_ms,count,cum_count\n1,5,5\n2,3,8\n", "y.csv")
+    assert only(running).count == 8
     with pytest.raises(LatencyKitError, match=r"statistics|no reader knows"):
         read_text(text, "x.csv")
 

@@ -134,8 +134,9 @@ _ENDINGS = words_in(
     "latency latencies duration elapsed response_time service_time round_trip rtt took time_taken"
 )
 _STATISTICS = re.compile(
-    r"(?:^|_)(?:avg|average|mean|median|min|max|std|stddev|stdev|sum|count|p\d+|\d+th|pct"
-    r"|percentile|per_(?:call|op|operation|query|req|request))(?:_|$)"
+    r"(?:(?:^|_)(?:avg|average|mean|median|min|max|std|stddev|stdev|sum|count|p\d+|\d+th|pct"
+    r"|percentile)|(?:^|(?:^|_)(?:time|latency|[num]?s(?:ec)?)_)per_(?:call|op|operation|query|req"
+    r"|request))(?:_|$)"
 )
 
 _STARTS = (
