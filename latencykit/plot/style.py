@@ -107,7 +107,8 @@ def short_names(names: Sequence[str], limit: int) -> list[str]:
     bare = [_ENDING.sub("", name) for name in names] if len(endings) == 1 else names
     head = _shared(bare)
     tail = _shared([name[head:][::-1] for name in bare])
-    cores = ["…" * bool(head) + name[head : len(name) - tail] + "…" * bool(tail) for name in bare]
+    before, after = "…" if head else "", "…" if tail else ""
+    cores = [f"{before}{name[head : len(name) - tail]}{after}" for name in bare]
     short, width = [shorten(core, limit) for core in cores], len(str(len(cores))) + 2
     whole = [shorten(name, limit) for name in names]
     if len(set(whole)) == len(set(names)) > len(set(short)):

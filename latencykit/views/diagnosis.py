@@ -92,7 +92,7 @@ def sentences_of(result: Diagnosis) -> tuple[str, ...]:
         need = f"the percentiles include the {stalls} and need no correction"
         even = left is not None and not left.timed and bool(left.is_uniform.any())
         spread = "latencies are spread evenly up to that, as a stall recorded in full leaves them"
-        due = _due_text(result) or spread * even
+        due = _due_text(result) or (spread if even else "")
         texts = [stall, due, need, sure, *first, *findings.values()]
     elif result.verdict == "no stall":
         # Why no stall can have hidden requests, and of which length of stall that speaks.

@@ -422,9 +422,8 @@ def test_inconclusive_runs_say_how_many_would_decide() -> None:
             assert needed is not None
             decided.append(compare_runs(*sides(int(needed[1])), ["p50", "p99"]).verdict)
     assert decided.count("same") >= 0.7 * len(decided) > 15
-    equal, loud = [np.ones((3, 2)), np.ones((3, 2))], sides(3)
-    assert compare_runs(*equal, ["p50", "p99"], margin=0.0).reasons == ()
-    still = [np.column_stack([side[:, 0], np.ones(3)]) for side in loud]
+    assert compare_runs(*[np.ones((3, 2))] * 2, ["p50", "p99"], margin=0.0).reasons == ()
+    still = [np.column_stack([side[:, 0], np.ones(3)]) for side in sides(3)]
     assert "open is p50 (" in compare_runs(*still, ["p50", "p99"]).reasons[-1]
 
 

@@ -426,5 +426,4 @@ def test_a_trimmed_statistic_that_was_asked_for_is_printed(run, spec, monkeypatc
 
 def test_values_in_a_fixed_unit_have_no_exponent(run):
     out = run("summary", RAW, "--unit", "s", "--out-unit", "ns")[1]
-    assert re.search(r"\d,\d{3},\d{3} ns", out)
-    assert not re.search(r"\de\+", out)
+    assert (bool(re.search(r"\d,\d{3},\d{3} ns", out)), "e+" in out) == (True, False)
