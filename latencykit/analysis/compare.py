@@ -1227,7 +1227,8 @@ def _runs_that_decide(
     most = max(needed, key=lambda k: needed[k])
     ends = f"{format_change(changes[most].low)} to {format_change(changes[most].high)}"
     runs = format_estimate(max(needed[most], max(map(len, logs)) + 1))
-    return [f"open is {changes[most].statistic} ({ends}): about {runs} runs per side would decide"]
+    name = changes[most].statistic
+    return [f"{name} is undecided ({ends}): about {runs} runs per side would decide"]
 
 
 def _change(name: str, base: Floats, new: Floats, confidence: float, noise: float) -> Change:

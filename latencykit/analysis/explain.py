@@ -666,10 +666,16 @@ class _Counterfactual:
         due = self._above * float((weight * rest).sum())
         if self._above * rest.sum() < 1:
             return None
-        above = np.cumsum(np.where(rows, 0.0, weight[self._period])[self._order])
-        at = min(int(np.searchsorted(above, due * (1 + 1e-9), "right")), above.size - 1)
-        slowest = float(self._values[self._order[at]])
-        return 1 - slowest / self._threshold if self._threshold > 0 else None
+        n = self._values.size
+        most = min(n, int(4 * self._above * n) + 1000)
+        while True:
+            some = self._order[:most]
+            above = np.cumsum(np.where(rows[some], 0.0, weight[self._period[some]]))
+            if above[-1] > due * (1 + 1e-9) or most == n:
+                break
+            most = min(n, 4 * most)
+        at = min(int(np.searchsorted(above, due * (1 + 1e-9), "right")), most - 1)
+        return 1 - float(self._values[some[at]]) / self._threshold if self._threshold > 0 else None
 
 
 def _frame(rows: list[dict[str, object]]) -> pd.DataFrame:

@@ -275,39 +275,11 @@ def check_limit(
     if not hasattr(source, "percentile_rows"):
         return _reported(source, statistic, limit)
     evidence = source.evidence() if evidence is None else evidence
+    if statistic == "max":
+        return _maximum(source, limit, evidence)
     if statistic.startswith("p"):
         return _percentile(source, float(statistic[1:]), limit, confidence, evidence)
-    if statistic != "max":
-        return _mean(source, statistic, limit, confidence, evidence)
-    outside, inside = _failures(source)
-    unit, top = source.unit, source.max
-    if outside + inside:
-        reasons = why("failed beyond any limit", number=outside + inside)
-        ends = (math.inf,) * 3
-        return SLORow("max", limit, *ends, "missed", reasons, unit, sure=True)
-    if source.censored:
-        least = max(source.censored_at, 0.0 if math.isnan(top) else top)
-        reasons = why("censored", number=source.censored, bound=source.censored_at)
-        row = SLORow("max", limit, least, least, math.inf, "missed", reasons, unit)
-        return _outcome(replace(row, sure=least > limit), least, math.inf)
-    if math.isnan(top):
-        return _unknown("max", limit, _EMPTY, unit)
-    edge = min(source.bounds("max")[0], top)
-    row = SLORow("max", limit, top, edge, top, "met", (), unit, edge, top)
-    row = _outcome(row, edge, top)
-    if row.outcome != "met":  # whatever follows, this maximum was reached
-        return replace(row, sure=row.outcome == "missed")
-    jackknife, longer = evidence.jackknife, why("maximum grows")
-    if jackknife is None or not jackknife.known or not _is_long(jackknife):
-        return replace(row, reasons=why("request breaks") + longer)
-    # The next run of this length exceeds it with 5 %: Gumbel's law through the maxima of blocks.
-    tops = jackknife.maxima()
-    scale = math.sqrt(6) / math.pi * float(tops.std(ddof=1))
-    reach = -math.log(-math.log(0.95 ** (1 / RULE.blocks))) - np.euler_gamma
-    high = max(math.exp(float(tops.mean()) + reach * scale), top)
-    if high <= limit:
-        return replace(row, high=high, sure=True)
-    return replace(row, high=high if high <= RULE.widest * top else math.inf, reasons=longer)
+    return _mean(source, statistic, limit, confidence, evidence)
 
 
 def with_history(row: SLORow, history: RunVerdict) -> SLORow:
@@ -554,6 +526,38 @@ def _decides(row: SLORow, times: float, seconds: float) -> tuple[Reason, ...]:
         return why("more requests", times=math.ceil(max(times, 1.5)))
     longer = max(1.1 * times * seconds, 1.5 * seconds if seconds >= SURE.min_met_s else 0.0)
     return why("longer decides", seconds=max(longer, SURE.min_met_s + 1))
+
+
+def _maximum(source: Any, limit: float, evidence: Any) -> SLORow:
+    outside, inside = _failures(source)
+    unit, top = source.unit, source.max
+    if outside + inside:
+        reasons = why("failed beyond any limit", number=outside + inside)
+        ends = (math.inf,) * 3
+        return SLORow("max", limit, *ends, "missed", reasons, unit, sure=True)
+    if source.censored:
+        least = max(source.censored_at, 0.0 if math.isnan(top) else top)
+        reasons = why("censored", number=source.censored, bound=source.censored_at)
+        row = SLORow("max", limit, least, least, math.inf, "missed", reasons, unit)
+        return _outcome(replace(row, sure=least > limit), least, math.inf)
+    if math.isnan(top):
+        return _unknown("max", limit, _EMPTY, unit)
+    edge = min(source.bounds("max")[0], top)
+    row = SLORow("max", limit, top, edge, top, "met", (), unit, edge, top)
+    row = _outcome(row, edge, top)
+    if row.outcome != "met":  # whatever follows, this maximum was reached
+        return replace(row, sure=row.outcome == "missed")
+    jackknife, longer = evidence.jackknife, why("maximum grows")
+    if jackknife is None or not jackknife.known or not _is_long(jackknife):
+        return replace(row, reasons=why("request breaks") + longer)
+    # The next run of this length exceeds it with 5 %: Gumbel's law through the maxima of blocks.
+    tops = jackknife.maxima()
+    scale = math.sqrt(6) / math.pi * float(tops.std(ddof=1))
+    reach = -math.log(-math.log(0.95 ** (1 / RULE.blocks))) - np.euler_gamma
+    high = max(math.exp(float(tops.mean()) + reach * scale), top)
+    if high <= limit:
+        return replace(row, high=high, sure=True)
+    return replace(row, high=high if high <= RULE.widest * top else math.inf, reasons=longer)
 
 
 def _mean(source: Any, statistic: str, limit: float, confidence: float, evidence: Any) -> SLORow:

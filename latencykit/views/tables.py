@@ -226,29 +226,7 @@ def fitted(
     if room(_NAME) < 0 and len(kept) > 2 and len({row[kept[0]] for row in table[1:]}) == 1:
         heading = [shortened(table[1][kept.pop(0)], width)]
     if room(_LEAST) < 0:
-        # A line per column and a column per row, as many side by side as fit.
-        statistics, *columns = ([row[k] for k in kept] for row in table)
-        if len(columns) > 1:  # names no wider than their numbers
-            columns = [
-                [shortened(name, max(_NAME, *map(text_width, cells))), *cells]
-                for name, *cells in columns
-            ]
-        label = min(max(map(text_width, statistics)), width // 2)
-        most, used = width - label - len(_GAP), label
-        parts: list[list[list[str]]] = [[]]
-        for column in columns:
-            size = len(_GAP) + min(max(map(text_width, column)), most)
-            if parts[-1] and used + size > width:
-                parts.append([])
-                used = label
-            parts[-1].append(column)
-            used += size
-        blocks = (
-            [[shortened(name, label), *(shortened(cell, most) for cell in cells)]
-             for name, *cells in zip(statistics, *part, strict=True)]
-            for part in parts
-        )  # fmt: skip
-        return "\n\n".join(_aligned(block, 1) for block in blocks)
+        return _one_line_per_column([[row[k] for k in kept] for row in table], width)
     while room(10**6) < 0:  # the widest name gives way
         widest = max(
             (k for k in kept if k < names), key=lambda k: max(text_width(row[k]) for row in table)
@@ -277,6 +255,36 @@ def _aligned(table: Sequence[Sequence[str]], left: int) -> str:
         ]
         lines.append(_GAP.join(padded).rstrip())
     return "\n".join(lines)
+
+
+def _one_line_per_column(table: Sequence[Sequence[str]], width: int) -> str:
+    """A line per column and a column per row, as many side by side as fit."""
+    header, *rows = table
+    if len(rows) > 1:  # names no wider than their numbers
+        rows = [
+            [shortened(row[0], max(_NAME, *map(text_width, row[1:]))), *row[1:]] for row in rows
+        ]
+    label = min(max(map(text_width, header)), width // 2)
+    parts: list[list[Sequence[str]]] = [[]]
+    used = label
+    for row in rows:
+        size = len(_GAP) + min(max(map(text_width, row)), width - label - len(_GAP))
+        if parts[-1] and used + size > width:
+            parts.append([])
+            used = label
+        parts[-1].append(row)
+        used += size
+    most = width - label - len(_GAP)
+    return "\n\n".join(
+        _aligned(
+            [
+                [shortened(cell, label if not k else most) for k, cell in enumerate(line)]
+                for line in zip(header, *part, strict=True)
+            ],
+            1,
+        )
+        for part in parts
+    )
 
 
 def csv_unit(records: Iterable[Mapping[str, Any]], style: str, out_unit: str | None) -> str:

@@ -424,7 +424,7 @@ def test_inconclusive_runs_say_how_many_would_decide() -> None:
     assert decided.count("same") >= 0.7 * len(decided) > 15
     assert compare_runs(*[np.ones((3, 2))] * 2, ["p50", "p99"], margin=0.0).reasons == ()
     still = [np.column_stack([side[:, 0], np.ones(3)]) for side in sides(3)]
-    assert "open is p50 (" in compare_runs(*still, ["p50", "p99"]).reasons[-1]
+    assert "p50 is undecided (" in compare_runs(*still, ["p50", "p99"]).reasons[-1]
 
 
 def test_conditions_look_at_the_bound() -> None:

@@ -318,8 +318,8 @@ def _against(
     if column is None and one_each and (sums or are_statistics(others)):
         raise InvalidArgumentError(
             f"the rows are statistics: column {value.column!r} seems to be of all the requests "
-            f"that {count.column!r} counts, not of each; read what they were made from, or name "
-            "a column with --column (column=) if each of them took that long"
+            f"that {count.column!r} counts, not of each; read what they were made from or, if "
+            "each of them took that long, name it with --column (column=)"
         )
     if "weight" in count.stem or "freq" in count.stem or "occurrence" in count.stem:
         return None
