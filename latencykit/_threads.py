@@ -83,3 +83,18 @@ def in_order(items: Iterable[T], work: Callable[[T], R], threads: int) -> Iterat
         pool.shutdown(wait=False, cancel_futures=True)
     if failed is not None:
         raise failed
+
+
+def ahead(items: Iterator[T]) -> Iterator[T]:
+    """Yield the items, none of them None; a thread makes the next one meanwhile."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(1, "latencykit") as thread:
+        try:
+            coming = thread.submit(next, items, None)
+        except RuntimeError:  # no thread can be started
+            yield from items
+            return
+        while (item := coming.result()) is not None:
+            coming = thread.submit(next, items, None)
+            yield item

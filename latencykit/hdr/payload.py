@@ -387,12 +387,6 @@ def open_payloads(texts: Sequence[bytes], limits: Limits | None = None) -> Paylo
     return Payloads.of(payloads)
 
 
-def open_between(data: bytes, begins: Ints, ends: Ints, limits: Limits | None = None) -> Payloads:
-    """Open the payload fields that lie there, as `open_payloads` does."""
-    limits = limits or current_limits()
-    return open_payloads(between(data, begins, ends), limits)
-
-
 def _together(texts: Sequence[bytes], limits: Limits) -> Payloads | None:
     """The payloads, if every one is a compressed V2 that announces what it holds; else None."""
     sizes = np.fromiter(map(len, texts), np.int64, len(texts))

@@ -19,7 +19,7 @@ import re
 import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 from latencykit._arrays import as_positions
 from latencykit._limits import current_limits
 from latencykit._text import LONGEST_WORD, printable
+from latencykit._threads import ahead, jobs
 from latencykit._typing import AnyArray, Floats, Ints
 from latencykit.core import is_samples
 from latencykit.core.blocks import Block, MemoryPart, TotalsFold, blocks_by_layout
@@ -46,7 +47,14 @@ from latencykit.errors import (
     PayloadError,
     RowError,
 )
-from latencykit.hdr.payload import Payloads, between, decode_rows, open_between, open_payload
+from latencykit.hdr.payload import (
+    SHORT,
+    Payloads,
+    between,
+    decode_rows,
+    open_payload,
+    open_payloads,
+)
 from latencykit.io.files import is_url, size_of, source_of
 from latencykit.io.source import (
     HEAD_SIZE,
@@ -295,16 +303,6 @@ def blocks_of_payloads(
         yield from blocks_by_layout(rows[begin:end], *entries, kinds)
 
 
-@dataclass
-class _Span:
-    """Neighbouring lines of a file: their rows, and where in `data` their payloads are."""
-
-    rows: Ints
-    data: bytes
-    begins: Ints
-    ends: Ints
-
-
 class HlogPart:
     """A log file's intervals."""
 
@@ -318,13 +316,18 @@ class HlogPart:
         self._intervals = intervals
 
     def blocks(self, rows: Ints) -> Iterator[Block]:
-        """Yield the blocks of the given rows."""
-        for span in self._spans(rows):
-            while span.rows.size:
-                yield from self._opened(span)
+        """Yield the blocks of the given rows; a thread opens the next payloads meanwhile."""
+        opened, size = self._opened(rows), int(self._intervals["size"][rows].sum())
+        # Short payloads take less time to open than to hand over.
+        threaded = size > max(AHEAD, SHORT * rows.size) and jobs() > 1
+        for some, payloads, bad in ahead(opened) if threaded else opened:
+            if bad is not None:
+                self._refuse(int(some[-1]), str(bad))
+            yield from blocks_of_payloads(some[: len(payloads)], payloads, self._refuse)
 
-    def _spans(self, rows: Ints) -> Iterator[_Span]:
-        """Read the payloads of some rows, neighbours together."""
+    def _opened(self, rows: Ints) -> Iterator[tuple[Ints, Payloads, RowError | None]]:
+        """Yield rows and their payloads, as many as memory allows; behind them may be an error."""
+        limits = replace(current_limits(), block=min(current_limits().block, AT_ONCE))
         begins = self._intervals["offset"][rows]
         ends = begins + self._intervals["size"][rows]
         first = 0
@@ -335,25 +338,18 @@ class HlogPart:
                 some = slice(first, first + max(last, 1))
                 stream.seek(low)
                 data = stream.read(int(ends[some][-1]) - low)
-                yield _Span(rows[some], data, begins[some] - low, ends[some] - low)
-                first = some.stop
-
-    def _opened(self, span: _Span) -> Iterator[Block]:
-        """Yield blocks of the first rows of a span, as many as memory allows, and take them off."""
-        limits = replace(current_limits(), block=min(current_limits().block, AT_ONCE))
-        begins, ends, skipped = span.begins, span.ends, -1
-        try:
-            payloads = open_between(span.data, begins, ends, limits)
-        except RowError as bad:
-            self._refuse(int(span.rows[bad.row]), str(bad))
-            skipped = bad.row
-            payloads = open_between(span.data, begins[:skipped], ends[:skipped], limits)
-        rows = span.rows[: len(payloads)]
-        taken = len(payloads) + (len(payloads) == skipped)
-        if taken == span.rows.size:
-            span.data = b""
-        span.rows, span.begins, span.ends = span.rows[taken:], begins[taken:], ends[taken:]
-        yield from blocks_of_payloads(rows, payloads, self._refuse)
+                texts = between(data, begins[some] - low, ends[some] - low)
+                while texts:
+                    bad = None
+                    try:
+                        payloads = open_payloads(texts, limits)
+                    except RowError as error:
+                        payloads = open_payloads(texts[: error.row], limits)
+                        bad = error if len(payloads) == error.row else None
+                    taken = len(payloads) + (bad is not None)
+                    yield rows[first : first + taken], payloads, bad
+                    first += taken
+                    del texts[:taken]
 
 
 # ------------------------------------------------------------
