@@ -49,7 +49,11 @@ HEAVY = "scipy|pandas|dask|pyarrow"
         slow(READ, (DATA / "formats/wrk/ctrlz/stdout.txt",), r"latencykit\.io\.tools\.(?!wrk$)"),
         slow(TOTAL, (RAW,), ".*distributed"),
         slow(COMMAND, ("summary", RAW), f"({HEAVY}|matplotlib)$|.*distributed"),
-        slow(COMMAND, ("summary", CSV), rf"({HEAVY}|matplotlib)$|.*history|.*\.judge$"),
+        slow(
+            COMMAND,
+            ("summary", CSV),
+            rf"({HEAVY}|matplotlib|importlib\.metadata|.*percentile_lines)$|.*history|.*\.judge$",
+        ),
         slow(COMMAND, ("diagnose", RAW), f"({HEAVY}|matplotlib)$"),
         slow(COMMAND, ("diagnose", CSV), r".*history|.*\.judge$"),
         slow(COMMAND, ("report", CSV, "-o", "x.html"), r".*history|.*\.judge$"),

@@ -9,7 +9,6 @@ import codecs
 import contextlib
 import importlib
 import io
-import logging
 import os
 import sys
 from collections.abc import Iterator, Sequence
@@ -112,8 +111,11 @@ class Tasks(click.Group):
                 ["-q", "--quiet"], is_flag=True, expose_value=False, callback=silence, help=_QUIET
             )
             command.params.append(quiet)
-        # Matplotlib would report where it keeps its cache, with -q, too.
-        logging.getLogger("matplotlib").setLevel(logging.ERROR)
+        if isinstance(command, click.Group) or any("-o" in one.opts for one in command.params):
+            import logging
+
+            # Matplotlib would report where it keeps its cache, with -q, too.
+            logging.getLogger("matplotlib").setLevel(logging.ERROR)
         return command
 
     def make_context(self, *args: Any, **options: Any) -> click.Context:

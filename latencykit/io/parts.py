@@ -9,9 +9,8 @@ import functools
 import math
 import os
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Executor
 from dataclasses import replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from latencykit._limits import check_series
 from latencykit._records import record
@@ -25,6 +24,9 @@ from latencykit.io.files import source_of
 from latencykit.io.reading import Selection, listed, select, unique_names
 from latencykit.io.source import Data
 from latencykit.units import format_duration
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
 
 MAX_TRANSFER_BYTES = 32 << 20
 """Bytes of a log's counts that a cluster returns unchanged, if nothing is asked of it."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 from pathlib import Path
 
 import pytest
@@ -21,19 +20,15 @@ class TestAcme(FormatContract):
 
 
 @pytest.fixture
-def installed(monkeypatch):
-    """Pretend that packages with these entry points are installed."""
+def installed(monkeypatch, tmp_path):
+    """Pretend that a package with these entry points is installed."""
 
     def install(*values: str) -> None:
-        points = [
-            importlib.metadata.EntryPoint(f"p{k}", value, registry.ENTRY_POINTS)
-            for k, value in enumerate(values)
-        ]
-        monkeypatch.setattr(
-            importlib.metadata,
-            "entry_points",
-            lambda group: points if group == registry.ENTRY_POINTS else [],
-        )
+        folder = tmp_path / "acme-1.0.dist-info"
+        folder.mkdir()
+        points = "".join(f"p{k} = {value}\n" for k, value in enumerate(values))
+        (folder / "entry_points.txt").write_text(f"[{registry.ENTRY_POINTS}]\n{points}")
+        monkeypatch.syspath_prepend(tmp_path)
         registry.plugin_formats.cache_clear()
 
     yield install

@@ -10,7 +10,6 @@ from functools import cached_property, partial
 from latencykit._records import record
 from latencykit._text import printable
 from latencykit.core.columns import Words, coded
-from latencykit.io import percentile_lines
 from latencykit.io import writing as csv_out
 from latencykit.io.build import EMPTY
 from latencykit.io.raw.aggregates import looks_aggregated
@@ -182,6 +181,8 @@ def sniff_csv(head: Head) -> Confidence:
         if not any(kind_of(sample[part.column]) == kind for part in bounds or names):
             return Confidence.NO
     if not dialect.header:  # words in rows and none above them
+        from latencykit.io import percentile_lines
+
         report = dialect.sep == " " and percentile_lines.sniff(head)  # ``p99: 1234 us``
         if report or sniff_requests(head):  # ``GET / 200 4 ms``
             return Confidence.NO

@@ -14,7 +14,7 @@ import numpy as np
 
 from latencykit._text import format_items, printable
 from latencykit._threads import in_order, jobs
-from latencykit.io import json_text, percentile_lines
+from latencykit.io import json_text
 from latencykit.io.build import word_set
 from latencykit.io.raw.aggregates import looks_aggregated
 from latencykit.io.raw.build_samples import build_data
@@ -59,8 +59,11 @@ def sniff_lines(head: Head) -> Confidence:
     lines = [line for line in head.lines[:200] if line.strip()][:3]
     if not lines or not all(line.lstrip().startswith("{") for line in lines):
         return Confidence.NO
-    if len(lines) == 1 and percentile_lines.sniff(head):
-        return Confidence.NO  # a report, not a request
+    if len(lines) == 1:
+        from latencykit.io import percentile_lines
+
+        if percentile_lines.sniff(head):
+            return Confidence.NO  # a report, not a request
     records = [_first_value(line.strip(), 0) for line in lines]
     if len(records) > 1 and all(isinstance(record, dict) for record in records):
         return Confidence.GENERIC
