@@ -33,6 +33,7 @@ from latencykit.analysis.slow_times import Incident, SlowTimes, own_findings, pr
 from latencykit.analysis.stalls import merge_intervals
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.repr_html import listing_html
+from latencykit.core.run import code_of
 from latencykit.core.samples import Samples
 from latencykit.units import format_duration
 
@@ -193,7 +194,7 @@ def coincide(
                 f"coincide as well by chance with probability {result.p:.2g}; a run in which the "
                 "period of one of them is changed would show more"
             )
-    notes += [note for note in stalls.notes if "stalls occur about every" not in note]
+    notes += [note for note in stalls.notes if code_of(note) != "period"]
     return Coincidence(
         run.threshold,
         pd.DataFrame(table, columns=columns),

@@ -28,7 +28,7 @@ from latencykit.core.consistency import contradiction
 from latencykit.core.histogram import STANDARD_PERCENTILES, Histogram, statistic_of
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.quantiles import median
-from latencykit.core.run import require_data
+from latencykit.core.run import Note, require_data
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
 from latencykit.errors import DataNotAvailableError
@@ -277,7 +277,8 @@ def _listed(facts: Facts, stalls: Stalls, explained: Explained | None) -> Stalls
     if explained and explained.chance > 1 - VERDICT.likely:
         stalls = replace(Stalls.none(*stalls.notes), pause=stalls.pause)
     period = period_of(stalls.end, facts.duration or 0.0)
-    return replace(stalls, notes=(*stalls.notes, period.words)) if period else stalls
+    notes = [Note(period.words, "period")] if period else []
+    return replace(stalls, notes=(*stalls.notes, *notes))
 
 
 def diagnosed(

@@ -22,7 +22,7 @@ Loop = Literal["open", "paced", "closed", "unknown"]
 Measure = Literal["service", "response", "unknown"]
 Corrected = Literal["none", "tool", "schedule", "us", "unknown"]
 UnitFrom = Literal["file", "format", "option", "assumed"]
-Code = Literal["doubt", "unit", "begin"]
+Code = Literal["doubt", "unit", "begin", "period"]
 
 CONTRADICTS = "contradicts"
 """In the note on reported numbers that cannot be true together."""
@@ -44,7 +44,7 @@ class Note(str):
 
     Code ``doubt``: it concerns all numbers of a series (what could not be read, an unlikely unit);
     ``unit``: the unit is assumed, which headings say; ``begin``: the report leaves out the first
-    `value` seconds.
+    `value` seconds; ``period``: events occur at one.
     """
 
     __slots__ = ("code", "value")

@@ -721,6 +721,13 @@ def _judged(
     judgement, model = _applicable(
         plan, observed, judgement, model, rate, duration, data.run.timeouts
     )
+    accused = judgement.verdict in ("omits", "partly", "loses")
+    if accused and model == "open" and (plan.url or "").startswith("https:"):
+        why = (
+            "its requests came in time, but its times may leave out connecting and TLS's handshake"
+        )
+        reasons = (f"{judgement.seen}: {why}", *judgement.reasons[1:])
+        judgement = replace(judgement, reasons=reasons)
     longest = max((row.reported for row in judgement.rows), default=0.0)
     if longest > 1.02e9 * observed.elapsed + 1e8:
         why = (
@@ -739,16 +746,7 @@ def _judged(
             f"report leaves out the first {skipped:g} s; use --duration {math.ceil(least)}s"
         )
         judgement = Judgement("unknown", judgement.rows, (why,))
-    remarks = _remarks(plan, observed, model, rate, duration)
-    new = [text for text in remarks if not any(text in reason for reason in judgement.reasons)]
-    reasons = (*judgement.reasons, *new)
-    accused = judgement.verdict in ("omits", "partly", "loses")
-    if accused and model == "open" and (plan.url or "").startswith("https:"):
-        seen = reasons[0].partition(": ")[0]
-        why = (
-            "its requests came in time, but its times may leave out connecting and TLS's handshake"
-        )
-        reasons = (f"{seen}: {why}", *reasons[1:])
+    reasons = (*judgement.reasons, *_remarks(plan, observed, model, rate, duration))
     judgement = replace(judgement, reasons=(*reasons, *observed.notes))
     seconds = round(stall.seconds, 3)
     return _calibration(plan, kind, observed, argv, data, truth, judgement, model, seconds)
@@ -881,11 +879,7 @@ def _applicable(
             "freeze: this machine is too busy for a verdict"
         )
     elif judgement.verdict != "honest" and rate and many > _MANY:
-        why = (
-            f"{format_count(observed.requests or 0)} requests were sent where "
-            f"{format_count(round(rate * duration))} were scheduled: the tool sends bursts or "
-            "retries, and cannot be compared with the schedule"
-        )
+        why = "the tool sends bursts or retries, and cannot be compared with the schedule"
     elif unsent and plan.at == "middle" and after < drain:
         why = (
             f"the run ended {max(after, 0.0):.2g} s after the thaw, before a load generator that "

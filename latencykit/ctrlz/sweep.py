@@ -296,7 +296,7 @@ class _State:
     hiccups: list[Floats] = field(default_factory=list)
     rows: dict[str, LoadRow] = field(default_factory=dict)
     curve: LoadCurve | None = None
-    notes: dict[str, None] = field(default_factory=dict)
+    notes: dict[str, str] = field(default_factory=dict)  # by what they are about, each once
 
     def search_within(self, deadline: float, hiccups: _Hiccups) -> Sweep:
         """Measure until the search ends, the time is used up, or Ctrl+C."""
@@ -340,7 +340,8 @@ class _State:
             raise
         return Sweep(
             tuple(self.runs), self.curve, self.slo, stopped.reason, stopped.complete,
-            self.confidence, tuple(self.notes), self.generator.words, self.generator.folder,
+            self.confidence, tuple(self.notes.values()), self.generator.words,
+            self.generator.folder,
         )  # fmt: skip
 
     def _measure(self, probe: Probe, hiccups: _Hiccups) -> None:
@@ -363,12 +364,12 @@ class _State:
             data = data.with_run(rate=probe.rate)
             self._admit(data.run)
             sent = data.run.achieved or (data.count or 0) / (data.run.duration or math.inf)
-            noted = any("keep to {rate}" in note for note in self.notes)
-            if (data.count or 0) > 100 and sent > 1.5 * probe.rate and not noted:
-                self.notes[
+            if (data.count or 0) > 100 and sent > 1.5 * probe.rate:
+                self.notes.setdefault(
+                    "rate",
                     f"{sent:,.0f}/s were sent where {probe.rate:g}/s were asked for: the load "
-                    "generator does not keep to {rate}, or sends several requests each time"
-                ] = None
+                    "generator does not keep to {rate}, or sends several requests each time",
+                )
             if probe.purpose != "warm-up":
                 self.rows[run.name] = load_row(run.name, data, self.confidence)
         self.runs.append(replace(run, data=data, hiccup=hiccup))
@@ -411,12 +412,12 @@ class _State:
                     "oha --latency-correction), or accept that the capacity is overestimated "
                     "(--accept-omission)"
                 )
-            self.notes[f"{omits}: the capacity is overestimated"] = None
+            self.notes["omits"] = f"{omits}: the capacity is overestimated"
         elif run.loop == "unknown" and run.corrected == "unknown":
-            self.notes[
+            self.notes["loop"] = (
                 "it is unknown whether the load generator omits requests that a stall delays; "
                 "latencykit ctrlz tests it"
-            ] = None
+            )
 
     def _judge(self) -> None:
         """Judge all runs together."""

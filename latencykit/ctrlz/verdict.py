@@ -173,6 +173,7 @@ class Judgement:
     verdict: Verdict
     rows: tuple[CalibrationRow, ...]
     reasons: tuple[str, ...]
+    seen: str = ""  # what accuses the tool, before what it means in the first reason
 
 
 def reported_percentiles(data: Data, stall: float) -> dict[float, float]:
@@ -294,7 +295,12 @@ def judge(
         for true in [truth.percentile(p)]
     )
     case = _Case(data, rows, truth, stall, due, base, sent, 1 / (1 + due) if stretched else 1.0)
-    verdict, reason = case.by_shares() or case.by_mean() or case.clipped() or case.rest()
+    accusation, seen = case.by_shares() or case.by_mean(), ""
+    if accusation:
+        verdict, seen, why = accusation
+        reason = f"{seen}: {why}"
+    else:
+        verdict, reason = case.clipped() or case.rest()
     admitted = {
         "timed out": data.run.timeouts,
         "were cut off at the end": data.run.unfinished,
@@ -307,7 +313,7 @@ def judge(
     ]
     if data.run.corrected == "tool" and verdict == "honest":
         reasons.append("by the tool's own correction: do not correct it again")
-    return Judgement(verdict, rows, (reason, *reasons))
+    return Judgement(verdict, rows, (reason, *reasons), seen)
 
 
 _MORE = "more than any queue behind the stall explains"
@@ -366,20 +372,20 @@ class _Case:
         self.mean += f"where the truth is {format_duration(truth.mean)}"
         self.spread = 1.0 / max(self.due, 1.0) ** 0.5  # of a number of random arrivals
 
-    def by_shares(self) -> tuple[Verdict, str] | None:
+    def by_shares(self) -> tuple[Verdict, str, str] | None:
         """Return an accusation that the shares of slow requests, or percentiles, support."""
         for share in self.shares:
             most = max(OVER, 1 + 4 / share.due**0.5) * share.truth
             most = min(most, 0.6 + 0.4 * share.truth)  # of the others, at least 0.4 are quick
             if share.low * self.part / self.at_most >= most and share.due >= ENOUGH:
-                return "overcorrects", f"{replace(share, high=share.low)}: {_MORE}"
+                return "overcorrects", str(replace(share, high=share.low)), _MORE
         for row in self.decisive:
             most = self.truth.percentile(100 - self.part * (100 - row.percentile))
             if row.truth and row.reported > max(ABOVE * most, most + DRAIN * self.stall):
-                return "overcorrects", f"{_words(row)}: {_MORE}"
+                return "overcorrects", _words(row), _MORE
         top = self.top
         if top and not self.cap and top.reported < HALF * min(self.stall, self.truth.max):
-            return "loses", f"{_words(top)}: the delayed requests are not in the report"
+            return "loses", _words(top), "the delayed requests are not in the report"
         missing = []
         for share in self.shares:
             if share.low / share.truth >= HONEST[0] * self.fill:
@@ -391,24 +397,24 @@ class _Case:
         ratio, worst = min(missing, key=lambda pair: pair[0])
         timed_out = self.timeouts / (self.timeouts + self.truth.count)
         if self.timeouts and worst.high + timed_out >= HONEST[0] * self.fill * worst.truth:
-            return "loses", f"{worst}: those that timed out are not among the latencies"
+            return "loses", str(worst), "those that timed out are not among the latencies"
         if ratio <= OMITS or (self.excess is not None and self.excess <= OMITS):
             low = [row for row in self.decisive if row.ratio is not None and row.ratio < HALF]
-            return "omits", f"{_words(low[-1]) if low else worst}: {_MISSING}"
-        return "partly", f"{worst}: {_SOME_MISSING}"
+            return "omits", _words(low[-1]) if low else str(worst), _MISSING
+        return "partly", str(worst), _SOME_MISSING
 
-    def by_mean(self) -> tuple[Verdict, str] | None:
+    def by_mean(self) -> tuple[Verdict, str, str] | None:
         """Return an accusation that the mean supports, where shares decide nothing."""
         there = any(share.low / share.truth >= HONEST[0] * self.fill for share in self.shares)
         low_top = self.top is not None and self.top.reported < 0.9 * self.truth.max
         if self.excess is None or there or low_top or self.cap or self.timeouts:
             return None
         if self.excess <= OMITS - self.spread:
-            return "omits", f"{self.mean}: {_MISSING}"
+            return "omits", self.mean, _MISSING
         if self.excess * self.at_most <= (MEAN_PARTLY - 2 * self.spread) * self.fill:
-            return "partly", f"{self.mean}: {_SOME_MISSING}"
+            return "partly", self.mean, _SOME_MISSING
         if self.excess * self.part >= OVER + 4 * self.spread:
-            return "overcorrects", f"{self.mean}: {_MORE}"
+            return "overcorrects", self.mean, _MORE
         return None
 
     def clipped(self) -> tuple[Verdict, str] | None:
