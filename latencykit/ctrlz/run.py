@@ -746,7 +746,8 @@ def _judged(
             f"report leaves out the first {skipped:g} s; use --duration {math.ceil(least)}s"
         )
         judgement = Judgement("unknown", judgement.rows, (why,))
-    reasons = (*judgement.reasons, *_remarks(plan, observed, model, rate, duration))
+    remarks = _remarks(plan, observed, model, rate, duration, judgement.verdict == "honest")
+    reasons = (*judgement.reasons, *remarks)
     judgement = replace(judgement, reasons=(*reasons, *observed.notes))
     seconds = round(stall.seconds, 3)
     return _calibration(plan, kind, observed, argv, data, truth, judgement, model, seconds)
@@ -879,7 +880,11 @@ def _applicable(
             "freeze: this machine is too busy for a verdict"
         )
     elif judgement.verdict != "honest" and rate and many > _MANY:
-        why = "the tool sends bursts or retries, and cannot be compared with the schedule"
+        why = (
+            f"{format_count(observed.requests or 0)} requests were sent where "
+            f"{format_count(round(rate * duration))} were scheduled: the tool sends bursts or "
+            "retries, and cannot be compared with the schedule"
+        )
     elif unsent and plan.at == "middle" and after < drain:
         why = (
             f"the run ended {max(after, 0.0):.2g} s after the thaw, before a load generator that "
@@ -921,7 +926,12 @@ def _paced(observed: Observed, data: Data, *, scheduled: bool) -> bool | None:
 
 
 def _remarks(
-    plan: Plan, observed: Observed, model: Model, rate: float | None, duration: float
+    plan: Plan,
+    observed: Observed,
+    model: Model,
+    rate: float | None,
+    duration: float,
+    honest: bool,
 ) -> list[str]:
     """Return what else was observed: load, requests sent, the share that was frozen."""
     remarks = []
@@ -934,9 +944,8 @@ def _remarks(
         due, sent = round(rate * duration), observed.requests
         remark = f"{format_count(sent)} of {format_count(due)} scheduled requests were sent"
         if sent > _MANY * due:
-            remarks.append(
-                f"{format_count(sent)} requests were sent where {format_count(due)} were scheduled"
-            )
+            text = f"{format_count(sent)} requests were sent where {format_count(due)} were "
+            remarks += [f"{text}scheduled"] if honest else []  # to others it is the reason
         elif sent < 0.97 * due:
             remarks.append(remark)
         elif model in ("paced", "closed"):
