@@ -43,6 +43,7 @@ _AGES = 1e17  # ns, three years: not a latency, but a point in time
 _LATEST = 9.2e18  # ns since 1970; the year 2261
 _HOUR = 3.6e12  # ns
 _LONGEST_REQUEST = 3e11  # ns: the median of tables of requests is shorter
+_SPAN = 0.8  # of their middle: the first quarter of points in time since 1970 is above it
 _NARROW = 1e-3  # of their middle, by which points in time of one run differ at most
 _MEANT_AS_START = word_set(
     "timestamp time_stamp ts datetime date_time time date t epoch unix when at"
@@ -412,7 +413,9 @@ def _moments(
 
 def _epoch_unit(values: Floats) -> str | None:
     """Unit of points in time since 1970 by their size; None if they count from elsewhere."""
-    middle = float(np.median(np.abs(values))) if values.size else 0.0
+    low, middle = np.quantile(np.abs(values), [0.25, 0.5]) if values.size else (0.0, 0.0)
+    if low < _SPAN * middle:  # counted from the start of the run
+        return None
     return next((name for name, least in _EPOCHS if middle >= least), None)
 
 
