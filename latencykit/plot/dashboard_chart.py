@@ -10,6 +10,7 @@ from typing import Any
 from matplotlib.axes import Axes
 
 from latencykit._text import plain
+from latencykit.analysis.omission import diagnosed, omission_text
 from latencykit.analysis.slow_times import incident_of
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog
@@ -18,6 +19,7 @@ from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
 from latencykit.plot.curves import curve_of, shaded
 from latencykit.plot.density_chart import density
+from latencykit.plot.diagnosis_chart import stall_rows
 from latencykit.plot.label_layout import head
 from latencykit.plot.percentile_chart import percentiles
 from latencykit.plot.series import (
@@ -77,7 +79,7 @@ def dashboard(
     unit, slo, confidence, nines
         As in `percentiles`.
     stalls : optional
-        As in `timeline`.
+        As in `timeline`; by default those in which requests were omitted.
     title, subtitle : str, optional
         By default what was measured, and the conditions. Empty for none.
     **line_kwargs
@@ -116,6 +118,13 @@ def dashboard(
         for values in series.values()
     )
     quiet: dict[str, Any] = {"unit": unit, "title": "", "subtitle": "", "legend": single}
+    omitted = ""
+    if single and timed:
+        ((label, total),) = counted.items()
+        found = diagnosed(series[label], total) if total.count else None
+        omitted = omission_text(found)
+        if omitted and found is not None and stalls is None:
+            stalls = stall_rows(found)
     if timed:
         timeline(series, ax=upper, stalls=stalls, **quiet)
     elif not any(isinstance(values, Summary) for values in counted.values()):
@@ -129,12 +138,13 @@ def dashboard(
     if single:
         ((label, total),) = counted.items()
         finding = slo_finding(label, total, slo_pairs(slo)) or key_finding(counted)
-        incident = None
-        if timed and isinstance(total, Histogram) and total.count:
-            incident = incident_of(series[label], evidence_of(series[label], total))
+        words = omitted
+        if not omitted and timed and total.count:
+            incident = incident_of(series[label], evidence_of(series[label], total), found)
+            words = "" if incident is None else incident.text
         # Names flush left, numbers flush right, and what happened below if it fits.
         rows, letters = key_statistics(total), max(16, int(size_in_points(beside)[0] / 4.6))
-        texts = textwrap.wrap("" if incident is None else incident.text, letters)
+        texts = textwrap.wrap(words, letters)
         step, most = _rows(beside, len(rows) + len(texts))
         for k, (name, value) in enumerate(rows[:most]):
             y = 1.0 - (k + 0.5) * step

@@ -43,8 +43,10 @@ def shares(data: Any, edges: Floats) -> Floats:
         if isinstance(data, Distribution)
         else (data.counts, data.count + data.censored)
     )
+    high = data.buckets.high(data.index)
+    weights = np.where(high > 0, weights, 0)  # zeros are below all edges
     low = np.log(np.maximum(data.buckets.low(data.index), edges[0]))
-    width = np.maximum(np.log(np.maximum(data.buckets.high(data.index), edges[0])) - low, 1e-12)
+    width = np.maximum(np.log(np.maximum(high, edges[0])) - low, 1e-12)
     below = [
         float((weights * np.clip((edge - low) / width, 0.0, 1.0)).sum())
         for edge in np.log(edges).tolist()
@@ -104,7 +106,11 @@ def density(
     edges = np.geomspace(low / 1.02, max(high, low * 1.5) * 1.02, bins + 1)
     parts = {label: shares(values, edges) for label, values in series.items()}
     zeros = {label: part.zeros for label, part in filled.items()}
-    zero = value_axis(ax, low, high, stored, fixed=unit, along="x", zeros=any(zeros.values()))
+    limits = [limit for _, limit in slo_pairs(slo)]
+    zero = value_axis(
+        ax, min([low, *limits]), max([high, *limits]), stored,
+        fixed=unit, along="x", zeros=any(zeros.values()),
+    )  # fmt: skip
     peak = max(*(float(part.max()) for part in parts.values()), *zeros.values(), 1e-12)
     labels = LineLabels()
     lines: dict[str, Line2D] = {}

@@ -99,11 +99,7 @@ def diagnosis(
             gap = min(46.0 / height, 0.3)
             panels = [(0.0, 0.5 + gap / 2, 1.0, 0.5 - gap / 2), (0.0, 0.0, 1.0, 0.5 - gap / 2)]
         upper = page.inset_axes(panels[0])
-        stalls = result.detected_stalls
-        order = np.sort(np.argsort(stalls.duration)[::-1][:_MOST_STALLS])
-        columns = (stalls.start[order], stalls.end[order], stalls.missing[order].astype(np.float64))
-        spans = list(zip(*(column.tolist() for column in columns), strict=True))
-        timeline(result.timed, ax=upper, stalls=spans, **quiet)
+        timeline(result.timed, ax=upper, stalls=stall_rows(result), **quiet)
     lower = page.inset_axes(panels[-1])
     options, raw, duration = quiet | line_kwargs, result.raw, result.duration
     curves, dashed = {"raw": raw}, None
@@ -130,6 +126,14 @@ def diagnosis(
     conditions = joined({label: result.raw}, plain(" · ".join(notes), 200))
     head(page, f"{label}: {_VERDICTS[result.verdict]}", conditions, title, subtitle)
     return page
+
+
+def stall_rows(result: Diagnosis) -> list[tuple[float, float, float]]:
+    """Return start, end and missing requests of the longest stalls, in their order."""
+    stalls = result.detected_stalls
+    order = np.sort(np.argsort(stalls.duration)[::-1][:_MOST_STALLS])
+    columns = (stalls.start[order], stalls.end[order], stalls.missing[order].astype(np.float64))
+    return list(zip(*(column.tolist() for column in columns), strict=True))
 
 
 _HIGH_ENOUGH = 230.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -16,9 +17,9 @@ from latencykit.core.histogram_log import HistogramLog, blocks_of, merge_logs
 from latencykit.errors import DataNotAvailableError
 from latencykit.plot.axes import share_text, time_axis, value_axis
 from latencykit.plot.label_layout import LineLabels, head, make_space
-from latencykit.plot.series import Drawable, Limits, as_series, joined
+from latencykit.plot.series import Drawable, Limits, as_series, joined, slo_pairs
 from latencykit.plot.style import GAP, INK, MUTED, Look, current_axes, tidy
-from latencykit.plot.timeline_chart import as_log, clock, log_title, slo_line
+from latencykit.plot.timeline_chart import as_log, clock, exact_max, log_title, slo_line
 from latencykit.units import format_value
 
 _COLUMNS = 480
@@ -187,13 +188,15 @@ def heatmap(
     'log'
     """
     ax = current_axes(ax)
-    label, log = _total(data)
+    series = as_series(data)
+    label, log = _total(series)
     cells = grid(log)
     total = np.nansum(cells.counts, axis=0)
     shown = np.divide(cells.counts, total, out=np.zeros_like(cells.counts), where=total > 0)
     first, last = float(cells.values[2 if cells.zeros else 0]), float(cells.values[-1])
-    value_axis(ax, first, last, log.unit, fixed=unit)
-    ax.set_ylim(bottom=float(cells.values[0]))
+    limits = [limit for _, limit in slo_pairs(slo)[-1:]]
+    value_axis(ax, first, max([last, *limits]), log.unit, fixed=unit)
+    ax.set_ylim(bottom=min([float(cells.values[0]), *(limit / 1.2 for limit in limits)]))
     if cells.zeros:  # below the logarithmic scale, labelled 0
         middle = float(np.sqrt(cells.values[0] * cells.values[1]))
         locator, formatter = ax.yaxis.get_major_locator(), ax.yaxis.get_major_formatter()
@@ -204,7 +207,7 @@ def heatmap(
     time_axis(ax, float(cells.times[0]), float(cells.times[-1]))
     known = shown[np.isfinite(shown) & (shown > 0)]
     low, high = (float(known.min()), float(known.max())) if known.size else (0.1, 1.0)
-    norm = LogNorm(max(low, high * 1e-6), max(high, low * 1.01), clip=True)
+    norm = LogNorm(min(max(low, high * 1e-6), high / 10), high, clip=True)
     look: Look = {"cmap": _MAP, "norm": norm} | image_kwargs
     mesh: Any = ax.pcolormesh  # of which a picture of lines and text has an image
     shown = np.ma.masked_where(~(shown > 0), shown)
@@ -221,8 +224,8 @@ def heatmap(
     (line,) = ax.plot(x, y, color=INK, linewidth=0.9, zorder=3, label="max")
     top = float(np.nanmax(cells.top))
     at = float(x[np.flatnonzero(y == max(top, cells.values[0]))[:2]].mean())
-    cell = np.searchsorted(cells.values, top).clip(0, cells.values.size - 1)
-    words = f"max {'≥ ' * cells.beyond}{format_value(top, log.unit)}"
+    cell = np.searchsorted(cells.values, top).clip(1, cells.values.size - 1)
+    words = f"max {'≥ ' * cells.beyond}{format_value(exact_max(series, top), log.unit)}"
     labels, edge = LineLabels(), float(cells.values[cell])  # the upper one of its cell
     labels.point(ax, words, (at, edge), [line], above=True)
     ax.add_artist(labels)
@@ -244,9 +247,8 @@ def heatmap(
     return ax
 
 
-def _total(data: Drawable) -> tuple[str, HistogramLog]:
+def _total(series: Mapping[str, Any]) -> tuple[str, HistogramLog]:
     """Return the one series over time, or the total of several, with a label that says so."""
-    series = as_series(data)
     parts = {label: values for label, values in series.items() if not values.run.aggregate}
     totals = [values for values in series.values() if values.run.aggregate]
     name = f"total of {len(parts or series)} series"

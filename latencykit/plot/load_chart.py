@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.patheffects import withStroke
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
+from latencykit._text import format_items
 from latencykit.core import Data
 from latencykit.core.summary import Summary
 from latencykit.errors import DataNotAvailableError, require
@@ -20,7 +21,7 @@ from latencykit.plot.label_layout import EndLabels, LineLabels, head
 from latencykit.plot.series import slo_pairs, uncertain_note
 from latencykit.plot.style import AMBER, BLUE, COLOURS, GREY, INK, Look, current_axes, tidy
 from latencykit.plot.timeline_chart import foot_strip
-from latencykit.units import format_count, format_rate, format_value, percentile_name
+from latencykit.units import format_rate, format_value, percentile_name
 
 if TYPE_CHECKING:
     from latencykit.analysis.capacity import LoadCurve
@@ -212,8 +213,9 @@ def load_curve(
 def _finding(curve: LoadCurve) -> str:
     capacity, rows = curve.capacity, curve.rows
     if capacity is None:
-        ends = f"{format_rate(rows[0].rate)} to {format_rate(rows[-1].rate)} requests/s"
-        return f"{format_count(len(rows))} runs from {ends}"
+        first, last = format_rate(rows[0].rate), format_rate(rows[-1].rate)
+        rates = f"from {first} to {last}" if first != last else f"at {first}"
+        return f"{format_items(len(rows), 'run')} {rates} requests/s"
     if math.isnan(capacity.rate):
         return "No load that was measured meets the SLO"
     if not capacity.low:

@@ -335,9 +335,10 @@ def ccdf(
     series, empty = drawable(measured, "tail")
     doubts = doubts_from({label: measured[label] for label in series}, series)
     curves = {label: curve_of(values) for label, values in series.items()}
-    values = np.concatenate([np.append(curve.value, curve.top) for curve in curves.values()])
+    values = [np.append(curve.value, curve.top) for curve in curves.values()]
+    values.append(np.array([limit for _, limit in slo_pairs(slo)]))
     stored = next(iter(curves.values())).unit
-    zero = fit_values(ax, values, stored, fixed=unit, along="x")
+    zero = fit_values(ax, np.concatenate(values), stored, fixed=unit, along="x")
     largest = max((curve.count or 10**6) + curve.censored for curve in curves.values())
     least = 0.5 / largest  # half a request
     ax.set_yscale("log")

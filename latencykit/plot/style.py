@@ -107,12 +107,17 @@ def short_names(names: Sequence[str], limit: int) -> list[str]:
     bare = [_ENDING.sub("", name) for name in names] if len(endings) == 1 else names
     head = _shared(bare)
     tail = _shared([name[head:][::-1] for name in bare])
+    tail = tail if max(len(name) for name in bare) - head >= limit else 0
     before, after = "…" if head else "", "…" if tail else ""
     cores = [f"{before}{name[head : len(name) - tail]}{after}" for name in bare]
     short, width = [shorten(core, limit) for core in cores], len(str(len(cores))) + 2
     whole = [shorten(name, limit) for name in names]
     if len(set(whole)) == len(set(names)) > len(set(short)):
         return whole
+    for text in {text for text in short if 1 < short.count(text) < len(short)}:
+        alike = [k for k, other in enumerate(short) if other == text]  # these share more
+        for k, part in zip(alike, short_names([names[k] for k in alike], limit), strict=True):
+            short[k] = part
     return [
         f"{shorten(core, limit - width)} #{k}" if short.count(text) > 1 else text
         for k, (core, text) in enumerate(zip(cores, short, strict=True), 1)

@@ -14,6 +14,7 @@ from matplotlib import patheffects
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
+from latencykit._arrays import read_only
 from latencykit._records import record
 from latencykit._text import plain
 from latencykit._typing import Floats
@@ -47,7 +48,7 @@ from latencykit.plot.style import (
     size_in_points,
     tidy,
 )
-from latencykit.units import format_count, format_duration, format_value, percentile_name
+from latencykit.units import format_duration, format_estimate, format_value, percentile_name
 
 _NICE = tuple(step * 10.0**power for power in range(-3, 5) for step in (1, 2, 5))
 _SLACK = 0.05
@@ -111,7 +112,11 @@ def as_log(label: str, data: object) -> HistogramLog:
         span = data.elapsed
         length = min(max(span / 300, 100 * span / len(data)), span / 20)
         length = next((step for step in _NICE if step >= length), _NICE[-1])
-        log = data.to_log(in_steps(length, stamp_step(data)))
+        step = stamp_step(data)
+        log = data.to_log(in_steps(length, step))
+        if not step:  # the last interval ends when the measurement did
+            rest = (data.offsets + data.duration / 1e9).max() - log.starts
+            log.lengths = read_only(np.clip(rest, 1e-9, log.lengths))
     if not isinstance(log, HistogramLog):
         raise DataNotAvailableError(
             f"{label}{': ' if label else ''}this source has no times, so it has no timeline; "
@@ -125,14 +130,17 @@ def as_log(label: str, data: object) -> HistogramLog:
     return log
 
 
-def intervals_of(
-    log: HistogramLog, percentiles: Sequence[float], until: float = np.inf
-) -> Intervals:
+def exact_max(series: Mapping[str, Any], counted: float) -> float:
+    """Return the maximum of series: of samples their own, not the edge of the bucket it is in."""
+    exact = [float(part.max) for part in series.values() if isinstance(part, Samples)]
+    return max(exact) if len(exact) == len(series) else counted
+
+
+def intervals_of(log: HistogramLog, percentiles: Sequence[float]) -> Intervals:
     """Return maxima and percentiles of a log by interval.
 
-    Intervals of one time (of several hosts or tags) are summed; `until` is the end of a
-    measurement that ended within the last interval. A percentile that intervals have too few
-    requests for is that of longer ones, and NaN where these have too few, too.
+    Intervals of one time (of several hosts or tags) are summed. A percentile that intervals have
+    too few requests for is that of longer ones, and NaN where these have too few, too.
     """
     order = np.argsort(log.starts, kind="stable")
     start, length = log.starts[order], log.lengths[order]
@@ -146,7 +154,7 @@ def intervals_of(
     # Neighbours meet exactly: time stamps are rounded to a millisecond.
     near = np.abs(start[1:] - end[:-1]) <= _SLACK * typical + 2e-3
     end[:-1] = np.where(near, start[1:], np.minimum(end[:-1], start[1:]))
-    end[-1] = max(min(end[-1], until), start[-1] + 1e-9)
+    end[-1] = max(end[-1], start[-1] + 1e-9)
     values = {100.0: series.max[order]}
     values |= {p: series.values[order, k] for k, p in enumerate(series.percentiles)}
     lows = dict(zip(values, series.lows[order].T, strict=True))
@@ -335,13 +343,7 @@ def timeline(
     logs = {label: as_log(label, part) for label, part in series.items()}
     single, many = len(logs) == 1, len(logs) > FEW
     chosen = sorted(percentiles, reverse=True)[: None if single else 1]
-    timed: dict[str, Intervals] = {}
-    for label, part in logs.items():
-        data_of = series[label]
-        until = np.inf  # when the measurement ended, as far as its clock tells
-        if isinstance(data_of, Samples) and not stamp_step(data_of):
-            until = data_of.elapsed
-        timed[label] = intervals_of(part, chosen, until)
+    timed = {label: intervals_of(part, chosen) for label, part in logs.items()}
     first = next(iter(timed.values()))
     columns = int(max(160, ax.get_window_extent().width / ax.figure.dpi * 100 / 1.4))
     table: Any = () if stalls is None else stalls
@@ -353,7 +355,8 @@ def timeline(
     known = flat[np.isfinite(flat)]
     positive = known[known > 0]
     low, high = (float(positive.min()), float(positive.max())) if positive.size else (1.0, 10.0)
-    high = max([high, *(limit for _, limit in slo_pairs(slo)[-1:])])
+    limits = [limit for _, limit in slo_pairs(slo)[-1:]]
+    low, high = min([low, *limits]), max([high, *limits])
     zeros = bool((known == 0).any())
     zero = value_axis(ax, low, high, first.unit, fixed=unit, log=log, zeros=zeros)
     second, (bottom, top) = second_of(first.unit, unit), ax.get_ylim()
@@ -385,8 +388,9 @@ def timeline(
         length = format_duration((stop - start) * 1e9, 2)
         forms = [f"stall {length}", length]
         if missing is not None and missing >= 1:
-            forms.insert(0, f"stall {length} · {format_count(missing)} missing")
-            forms.insert(0, f"stall {length} · ~{format_count(missing)} requests missing")
+            number = format_estimate(missing)
+            forms.insert(0, f"stall {length} · {number} missing")
+            forms.insert(0, f"stall {length} · ~{number} requests missing")
         spans.add(ax, float(start), float(stop), forms)
     if spans.texts:
         ax.add_artist(spans)
@@ -409,12 +413,12 @@ def timeline(
                 look: Look = {"color": AMBER, "alpha": 0.75, "linewidth": 0, "label": "failed"}
                 x, y = worst.line(worst.high)
                 strip.fill_between(x, 0, y, **look)
-    begin = min(float(part.start.min(initial=0.0)) for part in timed.values())
+    begin = min(float(part.starts.min()) for part in logs.values())
     end = max(float(part.end.max(initial=0.0)) for part in timed.values())
     begin = 0.0 if begin < 0.1 * max(end, 1e-9) else begin
     time_axis(ax, begin, end)
     if not many:
-        _name(ax, timed, lines, styles, named=legend)
+        _name(ax, series, timed, lines, styles, named=legend)
     tidy(ax, f"time from the start{clock(next(iter(logs.values())).start if single else None)}")
     if merged > 1:
         length = format_duration(first.typical * 1e9)
@@ -521,6 +525,7 @@ def _lines(
 
 def _name(
     ax: Axes,
+    series: Mapping[str, Any],
     timed: Mapping[str, Intervals],
     lines: Mapping[str, Mapping[float, Any]],
     styles: Mapping[str, Look],
@@ -542,13 +547,17 @@ def _name(
             words = f"{plain(shorten(label, 28))} {percentile_name(min(own))}"
             colour = styles[label]["color"]
             labels.add(ax, words, [own[min(own)]], at=0.8, spread=0.8, color=colour)
-    maxima = [own[100.0] for own in lines.values() if 100.0 in own]
-    tops = [float(np.nanmax(line.get_ydata(), initial=-np.inf)) for line in maxima]
-    if tops and np.isfinite(max(tops)):
-        line, top = maxima[int(np.argmax(tops))], max(tops)
+    tops = {
+        label: float(np.nanmax(own[100.0].get_ydata(), initial=-np.inf))
+        for label, own in lines.items()
+    }
+    highest = max(tops, key=lambda label: tops[label])
+    if np.isfinite(tops[highest]):
+        line, top = lines[highest][100.0], tops[highest]
         at = np.flatnonzero(line.get_ydata() == top)
         x = float(np.mean(np.asarray(line.get_xdata())[at][:2]))
         bound = "≥ " if any(one.beyond for one in timed.values()) else ""
-        words = f"max {bound}{format_value(top, next(iter(timed.values())).unit)}"
+        value = exact_max({highest: series[highest]}, np.nanmax(timed[highest].values[100.0]))
+        words = f"max {bound}{format_value(value, timed[highest].unit)}"
         labels.point(ax, words, (x, top), [line])
     ax.add_artist(labels)

@@ -215,7 +215,8 @@ def _stall_text(result: Diagnosis) -> str:
     if left.ended[k]:
         return f"until the end of the run, nothing was answered for {longest}"
     begin = float(stalls.start[int(stalls.duration.argmax())])
-    return f"from {_moment(begin)} on, nothing was answered for {longest}"
+    since = f"from {_moment(begin)} on" if begin > 0 else "from the start of the run"
+    return f"{since}, nothing was answered for {longest}"
 
 
 def _as_slow(result: Diagnosis) -> int:

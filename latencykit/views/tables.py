@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 from latencykit._text import guarded, markdown_text, printable, terminal_width, text_width
+from latencykit.plot.style import short_names
 from latencykit.units import (
     NANOSECONDS,
     format_percentile,
@@ -192,6 +193,16 @@ def shortened(text: str, width: int) -> str:
     return f"{head}…{tail}"
 
 
+def _short_texts(texts: Sequence[str], widths: Sequence[int]) -> list[str]:
+    """Return texts that take at most so many columns each, distinct where the texts are."""
+    short = [shortened(text, width) for text, width in zip(texts, widths, strict=True)]
+    distinct = list(dict.fromkeys(texts))
+    if len({*short}) >= len(distinct):
+        return short
+    named = dict(zip(distinct, short_names(distinct, min(widths)), strict=True))
+    return [shortened(named[text], width) for text, width in zip(texts, widths, strict=True)]
+
+
 def fitted(
     header: Sequence[str],
     rows: Sequence[Sequence[str]],
@@ -236,8 +247,10 @@ def fitted(
             max(text_width(row[k]) for row in table) for k in kept if k < names and k != widest
         ]
         target = max(_LEAST, size + room(10**6), *(other - 1 for other in others if other < size))
-        for row in table:
-            row[widest] = shortened(row[widest], min(target, size - 1))
+        size = min(target, size - 1)
+        texts = _short_texts([row[widest] for row in table[1:]], [size] * len(rows))
+        for row, text in zip(table, [shortened(table[0][widest], size), *texts], strict=True):
+            row[widest] = text
     return "\n".join(
         [*heading, _aligned([[row[k] for k in kept] for row in table], sum(k < left for k in kept))]
     )
@@ -261,9 +274,9 @@ def _one_line_per_column(table: Sequence[Sequence[str]], width: int) -> str:
     """A line per column and a column per row, as many side by side as fit."""
     header, *rows = table
     if len(rows) > 1:  # names no wider than their numbers
-        rows = [
-            [shortened(row[0], max(_NAME, *map(text_width, row[1:]))), *row[1:]] for row in rows
-        ]
+        widths = [max(_NAME, *map(text_width, row[1:])) for row in rows]
+        texts = _short_texts([row[0] for row in rows], widths)
+        rows = [[text, *row[1:]] for text, row in zip(texts, rows, strict=True)]
     label = min(max(map(text_width, header)), width // 2)
     parts: list[list[Sequence[str]]] = [[]]
     used = label

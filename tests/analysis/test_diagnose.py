@@ -120,9 +120,11 @@ def test_stalls_of_several_lengths_are_found_in_every_form(service) -> None:
 
 
 def test_the_sentences_of_the_textbook_freeze() -> None:
-    server = Server("1ms", stalls=[Stall(100, 100)])
-    found = lk.diagnose(paced_loop(server, 100, "300s", connections=1).to_log("1s"))
-    assert found.sentences[0] == "from 100.0 s on, nothing was answered for 100 s"
+    since = {0: "from the start of the run", 100: "from 100.0 s on"}
+    for start, when in since.items():
+        server = Server("1ms", stalls=[Stall(start, 100)])
+        found = lk.diagnose(paced_loop(server, 100, "300s", connections=1).to_log("1s"))
+        assert found.sentences[0] == f"{when}, nothing was answered for 100 s"
     assert found.sentences[1] == (
         "at 100/s, about 10,000 requests were due in that time: the 1 that was sent waited for "
         "its reply; 10,000 are missing"

@@ -170,6 +170,9 @@ def test_a_table_fits_whatever_the_width():
         for row in cells:  # numbers are never cut
             for k in range(4, columns):
                 assert row[k] in text
+    alike = [f'requests_total{{code="{code}",path="/var"}}' for code in (200, 503)]
+    text = fitted(["series", "p50"], [[name, "1 ms"] for name in alike], 1, 28)
+    assert len({*text.split()}) == 6, text
 
 
 # ---------------------------------------------------------------- progress

@@ -28,7 +28,6 @@ from latencykit.plot.style import (
     UNSUPPORTED,
     lighten,
     series_styles,
-    shorten,
 )
 from latencykit.units import sure_percentile
 from tests.conftest import RAW, TAGGED, needs_package, python
@@ -156,12 +155,6 @@ def test_foreign_text_is_never_mathematics_nor_control():
     assert text.get_window_extent().width > 0
 
 
-def test_long_names_keep_both_ends():
-    assert shorten("a" * 30 + "-0001", 12).endswith("0001")
-    assert len(shorten("a" * 30, 12)) == 12
-    assert shorten("short", 12) == "short"
-
-
 def test_each_colour_of_an_artist_is_exchanged_by_itself() -> None:
     with plt.style.context("dark_background"):
         figure, ax = plt.subplots()
@@ -177,6 +170,9 @@ def test_shortened_names_are_distinct_and_have_numbers_only_where_they_must():
     assert len({*short}) == 12
     assert max(map(len, short)) <= 20
     assert style.short_names([f"{'word ' * 9}{k}" for k in range(3)], 20) == ["…0", "…1", "…2"]
+    names = [f'requests_total{{code="{code}",path="/var"}}' for code in (200, 503)]
+    some = style.short_names([*names, "requests_total", "other"], 20)
+    assert some == ['…200",path="/var"}', '…503",path="/var"}', "requests_total", "other"]
 
 
 # ---------------------------------------------------------------- words
@@ -302,6 +298,7 @@ def test_the_axis_of_time_ends_where_the_data_do():
     log = log_of(40, 50)
     assert drawn(plot.timeline, log).axes[0].get_xlim() == (0.0, 40.0)
     assert drawn(plot.heatmap, log).axes[0].get_xlim() == (0.0, 40.0)
+    assert drawn(plot.timeline, log.between(20, 40)).axes[0].get_xlim() == (20.0, 40.0)
 
 
 @pytest.mark.parametrize(

@@ -186,6 +186,7 @@ def test_saturated_runs_stand_out(ax):
 def test_a_load_curve_takes_what_was_measured(ax):
     found = lk.load_curve(sweep(300, 600), "99=20ms")
     assert plot.load_curve(found, ax=ax) is ax
+    assert says(drawn(plot.load_curve, sweep(300)), "1 run at 300 requests/s")
     with pytest.raises(lk.DataNotAvailableError):
         plot.load_curve({"500": lk.Summary({"mean": 1.0})}, ax=ax)
 
@@ -250,11 +251,8 @@ def test_an_honest_run_has_one_curve_above_its_floor() -> None:
 def test_sources_without_time_have_curves_alone(tmp_path: Path) -> None:
     page = page_of(PACED.histogram())
     assert len(page.child_axes) == 1
-    save(
-        plot.diagnosis,
-        lk.diagnose(lk.Summary({"mean": 1e6, "max": 2e6}, count=10)),
-        tmp_path / "x.svg",
-    )
+    summary = lk.Summary({"mean": 1e6, "max": 2e6}, count=10)
+    save(plot.diagnosis, lk.diagnose(summary), tmp_path / "x.svg")
     assert (tmp_path / "x.svg").stat().st_size > 5000
 
 
@@ -265,12 +263,8 @@ def test_the_commands(tmp_path: Path) -> None:
     assert run(cli, ["diagnose", str(log), "-o", str(out)]).exit_code == 0
     assert out.read_bytes().startswith(b"\x89PNG")
     both = tmp_path / "both.svg"
-    assert (
-        run(cli, ["chart", str(log), "--expected-interval", "10ms", "-o", str(both)]).exit_code == 0
-    )
+    corrected = ["chart", str(log), "--expected-interval", "10ms", "-o", str(both)]
+    assert run(cli, corrected).exit_code == 0
     assert both.stat().st_size > 5000
-    wrong = run(
-        cli,
-        ["chart", str(log), "--expected-interval", "10ms", "--kind", "density", "-o", str(both)],
-    )
+    wrong = run(cli, [*corrected, "--kind", "density"])
     assert isinstance(wrong.exception, InvalidArgumentError)

@@ -162,6 +162,7 @@ def test_one_series_has_its_numbers_beside_the_curve(raw):
         ("p99", "(1.04 ms)"),  # the run supports p96.3
         ("p99.99", "(6 s)"),
         ("max", "6 s"),
+        ("stall 6 s · ~2,930 requests missing", "mean are too low: see diagnose"),
     ):
         assert name in words
         assert value in words
