@@ -194,7 +194,7 @@ def shortened(text: str, width: int) -> str:
 
 
 def _short_texts(texts: Sequence[str], widths: Sequence[int]) -> list[str]:
-    """Return texts that take at most so many columns each, distinct where the texts are."""
+    """Return texts that take at most `widths` columns, distinct where the texts are."""
     short = [shortened(text, width) for text, width in zip(texts, widths, strict=True)]
     distinct = list(dict.fromkeys(texts))
     if len({*short}) >= len(distinct):
