@@ -52,7 +52,7 @@ HEAVY = "scipy|pandas|dask|pyarrow"
         slow(
             COMMAND,
             ("summary", CSV),
-            rf"({HEAVY}|matplotlib|importlib\.metadata|.*percentile_lines)$|.*history|.*\.judge$",
+            rf"({HEAVY}|matplotlib|importlib\.metadata|zipfile|logging|.*percentile_lines)$|.*history|.*\.judge$",
         ),
         slow(COMMAND, ("diagnose", RAW), f"({HEAVY}|matplotlib)$"),
         slow(COMMAND, ("diagnose", CSV), r".*history|.*\.judge$"),

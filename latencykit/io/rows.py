@@ -160,7 +160,8 @@ def table_chunks(
     parse = partial(_parsed, source=source, options=options, layout=layout)
     pieces = _pieces(source, layout, tail)
     # what is skipped is reported in order
-    threads = 1 if options.lenient else min(_WORKERS, jobs(options.jobs))
+    alone = options.lenient or source.head.whole
+    threads = 1 if alone else min(_WORKERS, jobs(options.jobs))
     for table, size in in_order(pieces, parse, threads):
         if len(table):
             yield replace(table, first=done)

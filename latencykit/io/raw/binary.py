@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import tokenize
-import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -29,12 +28,6 @@ _CELL = 8  # bytes
 _NAMED = 3  # columns of nested values that a note names
 _PIECE = 8 << 20  # bytes
 _PAGES = 1 << 20  # bytes of a column of a Parquet file that are read at once
-_BROKEN = (
-    ValueError, OSError, EOFError, KeyError, RuntimeError, SyntaxError, MemoryError, OverflowError,
-    zipfile.BadZipFile,
-    zlib.error, tokenize.TokenError, TypeError,
-)  # fmt: skip
-"""Errors that NumPy raises for corrupt or hostile files."""
 
 
 def _data_of(
@@ -182,11 +175,16 @@ def read_feather(source: Source, options: ReadOptions) -> dict[str, Data]:
 @contextmanager
 def _intact(source: Source, seen: str, expected: str) -> Iterator[None]:
     """Whatever numpy raises means that a file is corrupt; it loads no pickles."""
+    from zipfile import BadZipFile  # not for other tables
+
     try:
         yield
     except LatencyKitError:
         raise
-    except _BROKEN as error:
+    except (
+        ValueError, OSError, EOFError, KeyError, RuntimeError, SyntaxError, MemoryError,
+        OverflowError, BadZipFile, zlib.error, tokenize.TokenError, TypeError,
+    ) as error:  # fmt: skip
         raise source.corrupt(None, f"{seen} ({error})", expected, "") from None
 
 
@@ -238,9 +236,11 @@ def sniff_npz(head: Head) -> Confidence:
 
 def read_npz(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read named arrays of one length as columns."""
+    from zipfile import ZipFile
+
     expected = "arrays saved by numpy.savez"
     with _intact(source, "these are not arrays of numbers", expected), source.open() as stream:
-        with zipfile.ZipFile(stream) as archive:
+        with ZipFile(stream) as archive:
             size = sum(member.file_size for member in archive.infolist())
             source.check_memory(size, whole=size > 2 * source.size)
         stream.seek(0)

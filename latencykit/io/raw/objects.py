@@ -126,7 +126,8 @@ def _frames(
         taken = wide
         return *piece, taken, fast(piece[1], taken) if piece[1].endswith(b"\n") else None
 
-    for first, chunk, taken, table in in_order(line_chunks(source), parse, jobs(options.jobs)):
+    threads = 1 if source.head.whole else jobs(options.jobs)
+    for first, chunk, taken, table in in_order(line_chunks(source), parse, threads):
         if chunk.endswith(b"\n") and (taken != wide or (table is None and not wide)):
             table, wide = fast(chunk, True), True  # as all chunks after this one
         if table is None:
