@@ -37,6 +37,7 @@ def slow(*values: Any) -> Any:
 
 
 HEAVY = "scipy|pandas|dask|pyarrow"
+LATE = r"matplotlib|importlib\.metadata|zipfile|logging|.*percentile_lines"
 
 
 @pytest.mark.parametrize(
@@ -49,11 +50,7 @@ HEAVY = "scipy|pandas|dask|pyarrow"
         slow(READ, (DATA / "formats/wrk/ctrlz/stdout.txt",), r"latencykit\.io\.tools\.(?!wrk$)"),
         slow(TOTAL, (RAW,), ".*distributed"),
         slow(COMMAND, ("summary", RAW), f"({HEAVY}|matplotlib)$|.*distributed"),
-        slow(
-            COMMAND,
-            ("summary", CSV),
-            rf"({HEAVY}|matplotlib|importlib\.metadata|zipfile|logging|.*percentile_lines)$|.*history|.*\.judge$",
-        ),
+        slow(COMMAND, ("summary", CSV), rf"({HEAVY}|{LATE})$|.*history|.*\.judge$"),
         slow(COMMAND, ("diagnose", RAW), f"({HEAVY}|matplotlib)$"),
         slow(COMMAND, ("diagnose", CSV), r".*history|.*\.judge$"),
         slow(COMMAND, ("report", CSV, "-o", "x.html"), r".*history|.*\.judge$"),

@@ -311,15 +311,16 @@ class HlogPart:
         source: Source,
         intervals: LineIntervals,
         refuse: Callable[[int, str], object],
+        jobs: int | None,
     ) -> None:
-        self._source, self._refuse = source, refuse
+        self._source, self._refuse, self._jobs = source, refuse, jobs
         self._intervals = intervals
 
     def blocks(self, rows: Ints) -> Iterator[Block]:
         """Yield the blocks of the given rows; a thread opens the next payloads meanwhile."""
         opened, size = self._opened(rows), int(self._intervals["size"][rows].sum())
         # Short payloads take less time to open than to hand over.
-        threaded = size > max(AHEAD, SHORT * rows.size) and jobs() > 1
+        threaded = size > max(AHEAD, SHORT * rows.size) and jobs(self._jobs) > 1
         for some, payloads, bad in ahead(opened) if threaded else opened:
             if bad is not None:
                 self._refuse(int(some[-1]), str(bad))
@@ -641,7 +642,7 @@ class _Scan:
         self.notes: list[str] = []
         self.end_legend = self.headed = False
         self.refused = _Refused(source, self.found, options)
-        self.part = HlogPart(source, self.found, self.refused.row)
+        self.part = HlogPart(source, self.found, self.refused.row, options.jobs)
         self.kept: MemoryPart | None = None
         self.total: list[Counts] | None = None
         self.front = b""  # a line that was read after headers

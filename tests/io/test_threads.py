@@ -58,7 +58,8 @@ PIECES = (hlog.AHEAD, 8_000, 3_000)
 
 @pytest.fixture
 def small(monkeypatch):
-    monkeypatch.setattr(hlog, "KEEP", 0)
+    for name in ("KEEP", "SHORT"):
+        monkeypatch.setattr(hlog, name, 0)
     return monkeypatch
 
 
@@ -97,8 +98,8 @@ def test_pieces_give_the_same_numbers(tmp_path_factory, seed, tags, layouts, lar
     path = write(tmp_path_factory.mktemp("law") / "x.hlog", seed, 150, tags, layouts, large)
     whole = list(answers(path))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(hlog, "KEEP", 0)
-        patch.setattr(hlog, "AHEAD", ahead)
+        for name, value in (("KEEP", 0), ("SHORT", 0), ("AHEAD", ahead)):
+            patch.setattr(hlog, name, value)
         patch.setattr(log_cache, "BUDGET", budget)
         for one, other in zip(whole, answers(path), strict=True):
             np.testing.assert_equal(other, one)
@@ -217,6 +218,7 @@ def test_where_no_thread_can_be_started_the_asking_one_works(monkeypatch):
 
     monkeypatch.setattr(threading.Thread, "start", refused)
     assert list(_threads.in_order(range(9), lambda k: k + 1, 3)) == list(range(1, 10))
+    assert list(_threads.ahead(iter(range(9)))) == list(range(9))
 
 
 @pytest.mark.skipif(sys.platform == "emscripten", reason="a page has one thread")
@@ -263,6 +265,7 @@ class TestNumberOfThreads:
 
     def test_one_thread_starts_none(self, small, tmp_path, monkeypatch):
         path = write(tmp_path / "x.hlog", 1)
+        small.setattr(hlog, "AHEAD", PIECES[-1])
         small.setattr(threading.Thread, "start", None)
         assert lk.read(path, jobs=1).histogram().count
         monkeypatch.setenv(_threads.VARIABLE, "1")
