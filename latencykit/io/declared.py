@@ -71,11 +71,9 @@ def data_of(report: Report) -> Data:
     if (good is not None and good <= 0 and not points) or (count is None and not (points or stats)):
         return build.unanswered(run)
     data: Data
-    if counted and counted >= (good or 0):
+    if good and 0 < good <= counted:
         # which of the values are those of failed requests is not known: as many of each bucket
-        kept = np.cumsum(report.counts) * (
-            (good or counted) / counted if report.failures_included else 1
-        )
+        kept = np.cumsum(report.counts) * (good / counted if report.failures_included else 1)
         counts = np.diff(np.rint(kept), prepend=0).astype(np.int64).tolist()
         data = build.histogram_of_both(points, report.edges, counts, stats, run)
     else:

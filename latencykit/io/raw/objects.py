@@ -69,7 +69,9 @@ def sniff_lines(head: Head) -> Confidence:
         return Confidence.GENERIC
     alone = records[0]
     of_a_run = isinstance(alone, dict) and are_statistics(json_text.flat(alone))  # or its SLO
-    return Confidence.GENERIC if _has_latency(alone) and not of_a_run else Confidence.NO
+    of_many = bool(_lists_in(alone)[0])  # a search's result, which says how long it took, too
+    fits = _has_latency(alone) and not of_a_run and not of_many
+    return Confidence.GENERIC if fits else Confidence.NO
 
 
 def sniff_document(head: Head) -> Confidence:

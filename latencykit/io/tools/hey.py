@@ -53,7 +53,8 @@ def evenly(report: Report) -> Report:
     run = report.run.replace(failed=report.run.failed - late, unfinished=late)
     if report.count is None and run.achieved and run.duration:  # of all, which failed, too
         answered = round(run.achieved * run.duration) - sum(report.errors.values())
-        report = replace(report, count=answered)
+        no_reply = math.isnan(report.stats.get("mean", 0.0))
+        report = replace(report, count=0 if no_reply else answered)
     if "(2xx only)" in report.text:  # of the percentiles and buckets, not of the statistics
         failed = report.failures_included
         stats = {"max": report.edges[-1]} if failed and report.edges else report.stats

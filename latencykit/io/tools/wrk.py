@@ -49,6 +49,7 @@ _SPECTRUM = re.compile(
     r"^ *Latency Distribution \(HdrHistogram - (Recorded|Uncorrected) Latency.*$", re.MULTILINE
 )
 _DETAILS = re.compile(r"^ *Detailed Percentile spectrum: *$", re.MULTILINE)
+_BELOW = re.compile(rf"^#\[|{_CLOSING.pattern}", re.MULTILINE)  # a table without its details
 _FOOTER = re.compile(r"^#\[Buckets.*$|^-{20,}", re.MULTILINE)
 _RATE = re.compile(r" (?:-R *|--rate[ =])(\d+(?:\.\d+)?)([kKmM]?)\b")
 _OF_WRK2 = r"\(HdrHistogram - |^ *Thread calibration: "
@@ -162,8 +163,8 @@ def _spectra(part: Section) -> dict[str, Data]:
         own, start, text = run.replace(**_KINDS[kind]), title.end(), part.text
         details = _DETAILS.search(text, start, end)
         footer = _FOOTER.search(text, details.end() if details else start, end)
-        statistics = text.find("\n#[", start, end) + 1  # right below the table in short copies
-        table = details.start() if details else statistics or end
+        below = details or _BELOW.search(text, start, end)
+        table = below.start() if below else end
         last = max(text.rfind("\n", start, table) + 1, start)
         rows = part.matches(_POINT, start, last, "a percentile and a duration")
         points = {float(row[1]): _ns_of(row[2]) for row in rows}
