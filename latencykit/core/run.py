@@ -27,7 +27,7 @@ Code = Literal["doubt", "unit", "begin", "period"]
 CONTRADICTS = "contradicts"
 """In the note on reported numbers that cannot be true together."""
 
-PROVENANCE = ("tool", "loop", "corrected")
+PROVENANCE = ("tool", "loop", "corrected", "failures_known")
 """Facts that tables carry in columns of these names."""
 
 CLOSED: dict[str, Any] = {"loop": "closed", "measure": "service", "corrected": "none"}
@@ -226,6 +226,12 @@ def require_data(data: object, name: str) -> None:
             f"not {type(data).__name__}"
             + (f"; lk.read({given}) makes it" if frame or isinstance(data, str | PathLike) else "")
         )
+
+
+def has_further_failures(run: Run) -> bool:
+    """True if requests failed, or may have, that are not among the values."""
+    known = run.failed + run.timeouts + run.dropped + run.unfinished
+    return bool(known) or not run.failures_known
 
 
 def merge_runs(runs: Sequence[Run]) -> Run:

@@ -38,7 +38,7 @@ from latencykit.core.blocks import Block, MemoryPart, TotalsFold, blocks_by_layo
 from latencykit.core.buckets import COST, CellBuckets, Counts, HdrBuckets, cost, on_grid, widest
 from latencykit.core.histogram_log import HistogramLog, blocks_of, interval_tags, shifted
 from latencykit.core.quantiles import median
-from latencykit.core.run import PROVENANCE, Note, Run, UnitFrom
+from latencykit.core.run import Note, Run, UnitFrom, has_further_failures
 from latencykit.errors import (
     CorruptInputError,
     InputTooLargeError,
@@ -359,7 +359,7 @@ class HlogPart:
 
 _UNIT_NAMES = {"ns": "nanoseconds", "us": "microseconds", "ms": "milliseconds", "s": "seconds"}
 _OWN = re.compile(r"^#\[latencykit ([^\]\n]*)\]", re.MULTILINE)
-_STATED = (*PROVENANCE, "measure")
+_STATED = ("tool", "loop", "corrected", "measure")
 _BAD_IN_TAG = frozenset(", \r\n\t")
 
 
@@ -384,6 +384,7 @@ def stated_facts(run: Run) -> dict[str, str]:
     """Return what is known of a measurement, for `own_comment`."""
     facts = {name: getattr(run, name) or "unknown" for name in _STATED}
     facts["tool"] = re.sub(r"[^\w .+/()-]+", "_", facts["tool"])
+    facts["failures"] = "not in this file" if has_further_failures(run) else "unknown"
     return {name: fact for name, fact in facts.items() if fact != "unknown"}
 
 
@@ -392,7 +393,7 @@ def run_facts(own: Mapping[str, str]) -> dict[str, Any]:
     facts = {name: fact for name, fact in own.items() if name in _STATED}
     if "tool" in facts:
         facts["tool"] = printable(facts["tool"])
-    return facts
+    return facts | ({"failures_known": False} if "failures" in own else {})
 
 
 class HlogWriter:
@@ -499,8 +500,6 @@ def write_hlog(data: Data, path: Path) -> None:
     run = data.run
     known = {"unit": unit} if guessed or unit == "none" else {}
     known |= ({"unit_from": "assumed"} if guessed else {}) | stated_facts(run)
-    if not run.failures_known or run.failed + run.timeouts + run.dropped + run.unfinished:
-        known["failures"] = "not in this log"
     with path.open("wb") as stream:
         stated = "none" if guessed else unit  # a guess must not become a fact by being copied
         writer = HlogWriter(stream, data.start, stated, [own_comment(known)] if known else ())
@@ -847,7 +846,6 @@ class _Scan:
         ]
         own = own_facts(text)
         facts |= run_facts(own)
-        facts["failures_known"] = "failures" not in own
         if own.get("unit") in (*NANOSECONDS, "none") and stated is None:
             unit, origin = own["unit"], "assumed" if own.get("unit_from") == "assumed" else "file"
         unit, unit_from = self.options.resolve_unit(unit, origin)

@@ -69,10 +69,10 @@ def test_every_data_type_comes_back_from_every_format_or_is_refused(tmp_path, na
     ("name", "header", "rows"),
     [
         ("samples", "series,start_ns,duration_ns,outcome,connection,tag", 1000),
-        ("log", "series,start_s,length_s,tag,index,low_ns,high_ns,count", None),
-        ("histogram", "series,low_ns,high_ns,count", 2),
+        ("log", "series,start_s,length_s,tag,index,low_ns,high_ns,count,failures_known", None),
+        ("histogram", "series,low_ns,high_ns,count,failures_known", 2),
         ("edges", "series,low_ns,high_ns,count", None),
-        ("summary", "series,statistic,value_ns", None),
+        ("summary", "series,statistic,value_ns,failures_known", None),
     ],
 )
 def test_tables_hold_every_row_and_every_count(tmp_path, name, header, rows):

@@ -198,7 +198,7 @@ class _Rows:
             notes.append(f"unknown outcomes count as failures: {words}")
         return notes
 
-    def provenance(self, series: str | None = None) -> dict[str, str]:
+    def provenance(self, series: str | None = None) -> dict[str, Any]:
         """Return the facts about the measurement on which all rows, or those of a series, agree."""
         stated: dict[str, set[str]] = {}
         for (key, name), words in self.stated.items():
@@ -208,7 +208,8 @@ class _Rows:
         known = {"tool": printable(single.get("tool", ""), 60)}
         for name, type_ in (("loop", Loop), ("corrected", Corrected)):
             known[name] = single[name] if single.get(name) in get_args(type_) else ""
-        return {name: fact for name, fact in known.items() if fact}
+        lost = {"failures_known": False} if single.get("failures_known") == "no" else {}
+        return {name: fact for name, fact in known.items() if fact} | lost
 
     def no_latencies(self) -> Exception:
         """Return the error of a table without a usable row."""
