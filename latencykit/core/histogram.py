@@ -830,7 +830,8 @@ def histogram_of(data: Any, purpose: str) -> Histogram:
     require_data(data, purpose)
     counted: Histogram = data.histogram()
     if not counted.count + counted.censored:
-        raise DataNotAvailableError(f"{name}: nothing was counted; was the range too narrow?")
+        seen = "nothing was counted: all requests failed, or none is in the range"
+        raise DataNotAvailableError(f"{name}: {seen}")
     return counted.to_unit("ns") if counted.unit in NANOSECONDS else counted
 
 

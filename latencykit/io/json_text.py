@@ -226,10 +226,19 @@ def field_of(record: Mapping[str, Any], name: str) -> Any:
     return record.get(re.sub(r"[A-Z]", lambda letter: f"_{letter[0].lower()}", name))
 
 
+def leaf(value: object) -> object:
+    """Return a duration in two parts, as serde and protobuf have it, as text; others unchanged."""
+    if isinstance(value, dict) and {*value} in ({"secs", "nanos"}, {"seconds", "nanos"}):
+        whole, nanos = (value[key] for key in sorted(value, reverse=True))
+        if isinstance(whole, int) and isinstance(nanos, int):
+            return f"{whole + nanos / 1e9}s"
+    return value
+
+
 def flat(record: Mapping[str, object], depth: int = 3) -> JSONObject:
     """Return nested objects as ``a.b``; lists are left out."""
     pairs: dict[str, object] = {}
-    for key, value in record.items():
+    for key, value in ((key, leaf(value)) for key, value in record.items()):
         if isinstance(value, dict) and depth:
             pairs |= {f"{key}.{inner}": leaf for inner, leaf in flat(value, depth - 1).items()}
         elif not isinstance(value, (dict, list)):

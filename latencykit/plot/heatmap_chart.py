@@ -85,7 +85,8 @@ def grid(log: HistogramLog, columns: int = _COLUMNS) -> Grid:
     counts[counts < 1e-6] = 0.0
     if not counts.any():
         raise DataNotAvailableError(
-            "nothing was counted, so there is nothing to draw; was the range too narrow?"
+            "nothing was counted, so there is nothing to draw: all requests failed, "
+            "or none is in the range"
         )
     times = np.asarray(begin + width * np.arange(number + 1), np.float64)
     # Only the rows with values, fewer and taller ones where counts are small, and zeros.

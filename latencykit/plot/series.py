@@ -121,7 +121,7 @@ def drawable(series: Mapping[str, object], quantity: str) -> tuple[dict[str, Any
     if empty and len(empty) == len(counted):
         raise DataNotAvailableError(
             f"{', '.join(filter(None, empty)) or 'this'}: nothing was counted, "
-            "so there is nothing to draw; was the range too narrow?"
+            "so there is nothing to draw: all requests failed, or none is in the range"
         )
     note = f"nothing counted: {', '.join(map(plain, empty))}" if empty else ""
     return {label: data for label, data in counted.items() if label not in empty}, note

@@ -199,7 +199,10 @@ def _table_of_objects(
     return Table(
         {
             name: cells_of(
-                [record.get(name) if len(path) == 1 else _at(record, path) for record in records]
+                [
+                    json_text.leaf(record.get(name) if len(path) == 1 else _at(record, path))
+                    for record in records
+                ]
             )
             for name, path in paths.items()
         }

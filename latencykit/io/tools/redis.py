@@ -45,7 +45,7 @@ _VALUE = re.compile(r"[\d.]+|[-+]?(?:nan|inf)")
 _IMPORTANT = re.compile(r"requests per second|requests completed in|^\s*avg\s+min\s")
 _KNOWN = re.compile(
     rf"\s*\d{{1,18}} requests completed in [\d.]+ seconds|{_TITLE.pattern}"
-    r"|\s*(?:throughput summary: )?[\d.]+ requests per second"
+    r"|\s*(?:throughput summary: )?(?:[\d.]+|inf|nan) requests per second"
 )
 _PROGRESS = re.compile(r"rps=[\d.]+ \(overall: ")
 _CLIP = 3000.0  # ms
