@@ -80,6 +80,8 @@ class ModelRules:
     part_of_waiting_untimed: float = 0.6
     # of those due: at most as many are connections that waited
     max_waiting: float = 0.5
+    # of those due in its first part: they waited, so that more connections came to wait later
+    first_waiting: float = 0.8
     # connections: as many at least were frozen where others sent on
     min_frozen: float = 2.0
     # of those due: slow requests that delayed no others, and how many more
@@ -172,7 +174,12 @@ def _predictions(
         return -poisson_decades(counts, np.minimum(counts, most))
 
     alone_sent = 1 + np.minimum(s.in_flight, s.throughout) + 2 * s.noise + s.slack
-    none_sent = at_most(s.sent, RECORD.sent_each * s.throughout + alone_sent)
+    # Connections that are due one after the other wait from then on, if all of the first part did.
+    there = np.maximum(s.sent, s.due - s.missing)
+    turns = s.throughout >= rules.first_waiting * RECORD.throughout * s.due
+    turns &= (s.partial <= there) & (there <= rules.max_waiting * s.due) & (s.ended == 0)
+    waiting = np.where(turns, s.throughout + s.partial, s.throughout)
+    none_sent = at_most(s.sent, RECORD.sent_each * waiting + alone_sent)
     if connections and s.timed:  # k of N were frozen: the others sent on
         frozen = np.minimum(s.throughout / connections, 1.0)
         others = -poisson_decades(s.sent, (1 - frozen) * s.due + s.throughout)
@@ -180,7 +187,7 @@ def _predictions(
         none_sent = np.where(several, np.maximum(none_sent, others), none_sent)
     by_chance = rules.part_of_waiting if s.timed else rules.part_of_waiting_untimed
     chance_part = (rules.part_of_due if s.timed else 0.0) * s.due + by_chance * s.throughout + 0.5
-    few_partly = at_most(s.partial, chance_part)
+    few_partly = at_most(s.partial, chance_part + waiting - s.throughout)
     # Those that waited were in flight, or due in that part of the stall.
     early = RECORD.throughout if s.timed else 1 - NEAR.near_share
     early_ones = np.minimum(s.in_flight + early * s.due, rules.max_waiting * s.due)
@@ -220,7 +227,7 @@ def _predictions(
             went_on = np.maximum(went_on + isolated_part, 0.0) - isolated_part
     if not s.sends_known or source == "waiting generator":
         went_on = zero - np.inf
-    waiting = {
+    by_replies = {
         _SENT: none_sent, "slow in part": few_partly, "sends resume": promptly,
         "schedule": generator,
     }  # fmt: skip
@@ -236,8 +243,8 @@ def _predictions(
         "isolated": {
             _SENT: went_on, "slow in part": isolated_part, "evenness": evenly,
         },
-        "waits": waiting | {"requests missing": never},
-        "catches up": waiting | {"requests missing": later},
+        "waits": by_replies | {"requests missing": never},
+        "catches up": by_replies | {"requests missing": later},
         "paused": {
             _SENT: none_sent, "slow in part": few_partly, "in flight": in_flight,
             "schedule": users,

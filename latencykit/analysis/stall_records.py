@@ -289,7 +289,9 @@ def _of_trace(facts: Facts, trace: Trace, stalls: Stalls) -> StallRecord | None:
         k = int(np.argmax(silences[:most] / np.maximum(silences[1 : most + 1], TINY))) + 1
         rest = silences[k:][::-1]
         single = max(beyond_tail(float(silences[k - 1]), k, rest, np.ones(rest.size)), 0.0)
-        if trace.slow.sum() > TAIL.max_slow * k and silences[0] < TAIL.clear_ratio * silences[k]:
+        others = trace.latency > NEAR.part_share * silences[0]
+        others &= _outside(every, trace.start, trace.end, RECORD.throughout)
+        if others.sum() > TAIL.max_slow * k:
             single = min(single, TAIL.mode_decades)
         alone, rare = throughout < RECORD.one_alone, math.inf
         if alone.any():

@@ -685,11 +685,15 @@ def _stalls_of_log(log: HistogramLog, series: IntervalSeries) -> Stalls:
         reference, spans.positions, np.repeat(worst, as_positions(spans.last - spans.first))
     )
     reference[reference == 0] = worst.max()
-    by_row = np.empty(reference.size)
-    by_row[order] = reference * 1e9 / factor
-    fold = SlowFold(by_row)
-    scan(log, fold)
-    slower = fold.counts[:, order]
+
+    def count_slower() -> Ints:
+        by_row = np.empty(reference.size)
+        by_row[order] = reference * 1e9 / factor
+        fold = SlowFold(by_row)
+        scan(log, fold)
+        return np.asarray(fold.counts[:, order])
+
+    slower = count_slower()
     # Of a longer time with slow requests all through, a stall has that part.
     covered = _own_sums(rows.length, spans)
     longest_time = LOG.max_lengths * (spans.duration + spans.most(rows.length))
@@ -712,7 +716,12 @@ def _stalls_of_log(log: HistogramLog, series: IntervalSeries) -> Stalls:
     is_uniform &= evenly_spread(n_slow, np.zeros_like(n_slow), share * due, LOG.min_fifth_requests)
     others = np.ones(rows.start.size, np.bool_)  # their requests may be slow as well
     others[_positions(spans.first[stopped | is_uniform], spans.last[stopped | is_uniform])] = False
-    usual_slow = slower[:, others].sum(axis=1)[:, None]
+    longest_stall = worst[stopped | is_uniform].max(initial=0.0)
+    usual = slower  # of the requests of other intervals, those as slow as a stall's
+    if (reference[others] < longest_stall).any():
+        reference[others] = longest_stall
+        usual = count_slower()
+    usual_slow = usual[:, others].sum(axis=1)[:, None]
     baseline = usual_slow / max(float(rows.length[others].sum()), TINY) * part * covered
     is_uniform &= evenly_spread(n_slow, baseline, share * due, LOG.min_fifth_requests)
 
@@ -991,10 +1000,8 @@ class TailRules:
     # silences or requests that show a tail
     min_silences: int = 20
     min_requests: int = 50
-    # slow requests per long silence: more are a mode of the service
+    # other requests as slow per long silence: more are a mode of the service
     max_slow: float = 6.0
-    # unless the longest silence is that many times the next one
-    clear_ratio: float = 50.0
     # decades that remain where they are a mode, and that each further one takes from a rare one
     mode_decades: float = 0.5
     further_decades: float = 2.0
