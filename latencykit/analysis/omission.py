@@ -26,7 +26,7 @@ from latencykit.analysis.timeouts import suspected_timeout
 from latencykit.core.buckets import HdrBuckets
 from latencykit.core.consistency import contradiction
 from latencykit.core.histogram import STANDARD_PERCENTILES, Histogram, statistic_of
-from latencykit.core.histogram_log import HistogramLog
+from latencykit.core.histogram_log import HistogramLog, expect
 from latencykit.core.quantiles import median
 from latencykit.core.run import Note, require_data
 from latencykit.core.samples import Samples
@@ -300,6 +300,8 @@ def diagnosed(
     hides = longest >= (1 - VERDICT.max_percentile / 100) * span
     if not hides and not longest**2 / 2 >= (VERDICT.min_ratio - 1) * mean * span:
         return None
+    if isinstance(data, HistogramLog):
+        expect(data)  # three passes
     return diagnose(data)
 
 
