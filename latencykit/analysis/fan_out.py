@@ -59,6 +59,7 @@ from latencykit.units import (
     format_percentile,
     format_row,
     format_value,
+    parse_percentile,
 )
 
 if TYPE_CHECKING:
@@ -543,7 +544,7 @@ def fan_out(
     *,
     independent: bool = ...,
     quorum: int | None = ...,
-    hedge: float | None = ...,
+    hedge: float | str | None = ...,
     shares: Sequence[float] = ...,
 ) -> FanOut: ...
 @overload
@@ -553,7 +554,7 @@ def fan_out(
     *,
     independent: bool = ...,
     quorum: int | None = ...,
-    hedge: float | None = ...,
+    hedge: float | str | None = ...,
     shares: Sequence[float] = ...,
 ) -> list[FanOut]: ...
 def fan_out(
@@ -562,7 +563,7 @@ def fan_out(
     *,
     independent: bool = False,
     quorum: int | None = None,
-    hedge: float | None = None,
+    hedge: float | str | None = None,
     shares: Sequence[float] = _SHARES,
 ) -> FanOut | list[FanOut]:
     """Estimate the latency users see when they wait for the slowest of `n` calls.
@@ -582,8 +583,9 @@ def fan_out(
         Treat calls as independent, as is done where no time is known: the other bound.
     quorum : int, optional
         Users wait for the fastest `quorum` calls only.
-    hedge : float, optional
-        Percentile of one call after which a second one is sent; the faster of the two counts.
+    hedge : float or str, optional
+        Percentile of one call, such as ``"p95"``, after which a second one is sent; the faster of
+        the two counts.
     shares : sequence of float
         Percentiles of one call for which `FanOut.above` has the share of slower users.
 
@@ -613,7 +615,7 @@ def fan_out(
     for number in numbers:
         _check(number, quorum)
     leaf = histogram_of(data, "a fan-out")
-    delay = None if hedge is None else float(leaf.percentile(float(hedge)))
+    delay = None if hedge is None else float(leaf.percentile(parse_percentile(hedge)))
     strategy = _Strategy(leaf, quorum, delay, tuple(shares))
     sent = isinstance(data, Samples) and data.start is not None and bool(data.good.any())
     if independent or leaf.censored or not (sent or isinstance(data, HistogramLog)):

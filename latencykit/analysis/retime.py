@@ -81,7 +81,7 @@ def retime(
             f"{name}: already timed from a schedule or "
             "corrected; in Python, force=True re-times them"
         )
-    require(samples, Samples, "samples: a histogram does not have the start of each request")
+    require(samples, Samples, "samples, which have the start of each request")
     if samples.start is None:
         raise DataNotAvailableError(
             "re-timing needs the start of each request, which these samples do not have"

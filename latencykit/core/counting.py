@@ -48,6 +48,8 @@ def count_values(values: object, digits: int, unit: str) -> tuple[HdrBuckets, In
             chunk = chunk.column(0)
         masked = isinstance(chunk, np.ma.MaskedArray)
         array = chunk.compressed() if masked else np.asarray(chunk)
+        if array.dtype.kind == "m" and unit in NANOSECONDS:
+            array = array / np.array(1, f"m8[{unit}]")
         if array.ndim != 1:  # the order of the values does not matter
             array = array.ravel(order="K")
         if not array.size:

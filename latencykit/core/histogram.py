@@ -254,7 +254,8 @@ class Histogram(Evidenced, Value):
         Parameters
         ----------
         values : array_like, or iterable of arrays
-            Finite and not negative. Integers are counted to 1 step; floats of a time unit to 1 ns.
+            Finite and not negative. Integers are counted to 1 step; floats of a time unit to 1 ns,
+            and so are timedeltas.
             They are counted in small pieces: a mapped ``.npy`` file
             (``np.load(path, mmap_mode="r")``), Arrow arrays, and batches of one Parquet column
             (``ParquetFile(path).iter_batches(columns=["latency"])``) are never loaded completely.

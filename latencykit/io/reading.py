@@ -577,7 +577,7 @@ def _window(data: Any, selection: Selection) -> Any:
         total, left = data.histogram(), part.histogram()
         kept = left.count and left.max == total.max
         selection.report(
-            f"{data.run.source}: --from/--to left {left.count:,} of {total.count:,} requests; "
+            f"{data.run.source}: --from/--to kept {left.count:,} of {total.count:,} requests; "
             f"the maximum {'is still in it' if kept else 'is among those left out'}"
         )
     return part

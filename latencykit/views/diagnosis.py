@@ -784,7 +784,7 @@ def stalls_model(series: Sequence[PageSeries]) -> list[dict[str, object]]:
                 label = f"stall {format_duration(float(stalls.duration[k]) * 1e9, 2)}"
                 missing = int(stalls.missing[k])
                 if missing and entry.omits:
-                    label += f" · ~{format_count(missing)} requests missing"
+                    label += f" · ~{format_estimate(missing)} requests missing"
             start, end = (float(side[k]) + entry.begin for side in (stalls.start, stalls.end))
             model.append({"start": start, "end": end, "label": label})
     return model
@@ -798,6 +798,7 @@ def stalls_section(series: Sequence[PageSeries]) -> str:
             continue
         stalls = entry.diagnosis.detected_stalls
         rows: list[list[str]] = []
+        count = format_count if _is_samples(entry.diagnosis) else format_estimate
         for k in entry.longest(_LISTED):
             start, end = (float(side[k]) + entry.begin for side in (stalls.start, stalls.end))
             show = f"<button type='button' data-from='{start!r}' data-to='{end!r}'>Show</button>"
@@ -808,7 +809,7 @@ def stalls_section(series: Sequence[PageSeries]) -> str:
                     _seconds(end),
                     format_duration((end - start) * 1e9),
                     format_duration(float(stalls.worst[k])),
-                    format_count(int(stalls.missing[k])),
+                    count(int(stalls.missing[k])),
                     percent(float(stalls.share[k])),
                     "" if entry.slots is None else show,
                 ]

@@ -63,7 +63,7 @@ def test_shared_stalls_defeat_a_hedge():
     parts = [rng.lognormal(13, 0.3, 2000) for _ in range(40)]
     parts[7] = parts[7] + 1e9  # one second in which every server is stopped
     log = log_of(*parts)
-    together, apart = (lk.fan_out(log, 1, hedge=95, independent=flag) for flag in (False, True))
+    together, apart = (lk.fan_out(log, 1, hedge="p95", independent=flag) for flag in (False, True))
     assert together.percentile(99) > 1e9
     assert apart.percentile(99) < 1e8
     assert apart.added_load == pytest.approx(0.05, abs=0.001)

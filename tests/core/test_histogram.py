@@ -178,7 +178,7 @@ def test_integers_go_where_the_layout_puts_them(bounds, digits, seed, size):
     assert (h.index.tolist(), h.counts.tolist()) == expected(values, digits)
 
 
-@pytest.mark.parametrize("kind", ["f4", "f8", ">f8", ">i8", "i4", "u1", "u8"])
+@pytest.mark.parametrize("kind", ["f4", "f8", ">f8", ">i8", "i4", "u1", "u8", "m8[ns]"])
 def test_every_type_of_number_is_counted_alike(kind):
     values = np.arange(0, 200)
     h = lk.Histogram.of(values.astype(kind))

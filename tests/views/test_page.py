@@ -127,7 +127,7 @@ def test_what_omits_is_red_its_stall_is_shaded_and_the_corrected_curve_stands_be
     assert sum(measured["packed"]["max"][k] or 0 for k in range(7, 12)) == 0
     (stall,) = model["stalls"]
     assert stall["end"] - stall["start"] == pytest.approx(6.0, abs=0.1)
-    assert "requests missing" in stall["label"]
+    assert stall["label"] == "stall 6 s · ~2,930 requests missing"
     assert "What the measurement left out" in text
     assert len(re.findall(r"data-from=", text)) == 1
 

@@ -51,6 +51,7 @@ def test_the_bucket_without_an_end_is_not_a_timeout(scrape: Path) -> None:
     assert "timed out" not in html
     assert "timeouts" not in html
     assert "above the last bucket" in html
+    assert "<li>histogram_quantile interpolates" in html  # as the function is spelt
     (row,) = data.percentile_rows([99.9])
     assert row.cause == "above the last bucket"
     third = ["ok", "ok", "timeout"]
