@@ -94,6 +94,7 @@ def agree(run: Run, path: Path, page: Path, read: dict[str, Any]) -> set[str]:
         same(known.get(one["name"], {}), alone["percentiles"], ("value", "supported", "cause"))
     for one in asked(run, "diagnose", path):
         answered.add("diagnose")
+        assert one["count"] in [row["count"] for row in summaries if row["name"] == one["name"]]
         stalls = any(row["cause"] == "one stall" for row in known.get(one["name"], {}).values())
         assert not (stalls and one["verdict"] == "no stall"), one["name"]
         said = any("requests were omitted" in text for text in findings.get(one["name"], []))

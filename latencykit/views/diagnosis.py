@@ -596,7 +596,7 @@ def diagnosis_record(name: str, diagnosis: Diagnosis) -> DiagnosisRecord:
         DiagnosisRecord,
         diagnosis,
         name=name,
-        count=diagnosis.raw.count,
+        count=getattr(diagnosis.raw, "requests", diagnosis.raw.count),
         unit="none" if diagnosis.run.unit == "none" else "ns",
         unit_from=diagnosis.run.unit_from,
         explanations=[

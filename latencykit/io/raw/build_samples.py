@@ -313,7 +313,7 @@ def _data(columns: Columns, run: Run, rows: _Rows) -> Data:
     if duration.dtype.kind == "f" and (duration != np.rint(duration)).any():
         good = duration if outcome is None else duration[outcome == 0]
         if unit == "none":
-            return Histogram.of(good, unit="none", run=_failed(run, outcome))
+            return _plain_numbers(good, _failed(run, outcome))
         if "start" not in columns and good.size and good.size <= _MOST_EDGES and good.min() < FINE:
             return data_from_values(good, _failed(run, outcome))
     arrays: dict[str, Any] = dict(columns)
@@ -329,6 +329,12 @@ def _data(columns: Columns, run: Run, rows: _Rows) -> Data:
     if starts is not None and starts.size and starts.min() >= 10**17:  # points in time
         epoch = float(starts.min()) / 1e9
     return Samples(**arrays, unit=base_unit(unit), run=run.replace(start=epoch))
+
+
+def _plain_numbers(values: AnyArray, run: Run) -> Histogram:
+    """Numbers without a unit, with their exact ends."""
+    ends = {"min": float(values.min()), "max": float(values.max())} if values.size else {}
+    return replace(Histogram.of(values, unit="none", run=run), reported_stats=ends)
 
 
 def _failed(
@@ -361,7 +367,7 @@ def _counted(parts: Iterator[Columns], rows: _Rows, notes: list[str]) -> dict[st
             outcome, good = group.get("outcome"), group["duration"]
             if unit == "none" and "intended" not in group:
                 good = (good if outcome is None else good[outcome == 0]).astype(np.float64)
-                counts = Histogram.of(good, unit="none", run=_failed(Run(unit="none"), outcome))
+                counts = _plain_numbers(good, _failed(Run(unit="none"), outcome))
             else:
                 samples = Samples(**group, unit=base_unit(unit), run=Run(unit=unit))
                 counts = counted(samples if measure is None else samples.measured(measure))

@@ -9,7 +9,7 @@ import numpy as np
 
 from latencykit._limits import current_limits
 from latencykit._records import record
-from latencykit._text import printable
+from latencykit._text import brief_list, printable
 from latencykit._typing import Floats
 from latencykit.core.columns import Cells, coded
 from latencykit.core.run import PROVENANCE, UnitFrom
@@ -258,7 +258,7 @@ def _latencies(
     candidates = lasting if len(lasting) < len(candidates) else candidates
     sure = sure and bool(fitting) and fitting[0] is candidates[0]
     if not sure and len(fitting) != 1:
-        names = ", ".join(repr(part.column) for part in fitting)
+        names = brief_list([repr(part.column) for part in fitting], 8)
         what = f"several columns may be the latency: {names}"
         if not fitting:
             what = "no column is named as a latency"

@@ -1,10 +1,11 @@
 """siege: its closing table as text, and as JSON (``-j``, the default of some distributions).
 
-siege prints times in seconds with two decimals and no distribution.
+siege prints times in seconds with two decimals (its text since 4.1.7 in ms) and no distribution.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -32,8 +33,9 @@ def finish(report: Report, record: Any = None) -> Report:
     if good is not None and (bad := (report.count or 0) - good) > 0:  # siege's own count is 0
         report, run = replace(report, failures_included=bad), run.replace(failed=run.failed + bad)
     busy = (run.connections or 0.0) * (run.duration or 0.0)
-    notes = ["siege prints times to 10 ms", _HINT]
-    if mean < 1e8 and busy and report.count:
+    fine = record is None and re.search(r"Response time:[^\n]* ms\b", report.text)  # since 4.1.7
+    notes = [_HINT] if fine else ["siege prints times to 10 ms", _HINT]
+    if not fine and mean < 1e8 and busy and report.count:
         note = "the mean is concurrency x elapsed time / transactions"
         notes.insert(0, f"{note}; siege printed {format_duration(mean)}")
         mean = busy / report.count * 1e9
