@@ -126,6 +126,8 @@ def _replies(text: str, options: ReadOptions) -> dict[str, Data]:
     )  # fmt: skip
     if not single:
         stats, windows = _PING_STATS.findall(text), _WINDOWS_STATS.findall(text)
+        if received and not (stats or windows):  # without the line of times
+            return {"": Summary({}, {}, received, "ns", run.with_notes(_PING_HINT))}
         if received == 0 or not (stats or windows):
             none = {"duration": np.zeros(0, np.int64)}
             return build.samples_of(none, run, options) if late else {}
