@@ -166,7 +166,7 @@ def diagnose(
     sent_on = facts.trace is not None and not (shown or facts.at_full_speed)
     if sent_on and left is not None:
         due, sent = float(left.due.sum()), float(left.sent.sum())
-        sent_on = due >= VERDICT.min_due and sent >= BOUND.went_on_share * due
+        sent_on = due >= VERDICT.min_due and due - sent <= TRACE.missing_deviations * math.sqrt(due)
     refused = {"failed-in-stalls", "contradicts-itself"} & set(findings)
     if material and omission >= VERDICT.likely and omitted >= VERDICT.min_missing and not refused:
         verdict, sure = "omits", omission >= VERDICT.sure

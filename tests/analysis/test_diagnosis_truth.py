@@ -90,8 +90,7 @@ def test_long_stalls_of_a_loop_that_waited_are_found(cell: tuple[str, int, float
 def test_logs_show_that_a_loop_waited(kind: str, connections: int, seed: int) -> None:
     world = frozen_world(kind, connections, 20, seed)
     log = next(data for form, data, _ in data_types(world, ["log 1 s"]))
-    found = lk.diagnose(log)
-    assert found.verdict == "omits", found.summary
+    assert lk.diagnose(log).verdict == "omits"
 
 
 @pytest.mark.parametrize("connections", [2, 8])
@@ -148,14 +147,20 @@ def test_a_loop_that_waited_is_found(loop, mean: str, connections: int, rate: fl
     [(1, 0, [Stall(17.3, 2)]), (8, 0, [Stall(17.3, 4)]),
      (200, 800, [Stall(begin, 0.7) for begin in (7.3, 19.0, 29.1)])],
 )  # fmt: skip
-@pytest.mark.parametrize("seed", [0, 1])
-def test_freezes_of_a_broad_service_are_found_in_every_form(connections, rate, stalls, seed):
+def test_freezes_of_a_broad_service_are_found_in_every_form(connections, rate, stalls):
     server = Server(lambda rng, n: 3e6 * rng.weibull(0.7, n), servers=256, stalls=stalls)
-    stated = {"duration": 40, "connections": connections, "seed": seed}
+    stated = {"duration": 40, "connections": connections}
     run = paced_loop(server, rate, **stated) if rate else simulate.closed_loop(server, **stated)
     samples = bare(run.start / 1e9, run.duration / 1e9)
     for data in (samples, samples.to_log("100ms"), samples.to_log("1s")):
         assert lk.diagnose(data).verdict == "omits"
+
+
+def test_a_tenth_of_the_sends_does_not_lack_by_chance() -> None:
+    hits, misses = (simulate.lognormal(median, 0.4) for median in ("1ms", "12ms"))
+    server = Server(simulate.mixture((0.8, hits), (0.2, misses)), servers=8)
+    run = paced_loop(server, 800, 40, connections=8, seed=1)
+    assert lk.diagnose(bare(run.start / 1e9, run.duration / 1e9)).verdict != "clean"
 
 
 @pytest.mark.slow
