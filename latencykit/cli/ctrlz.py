@@ -88,7 +88,7 @@ def command(
     """
     from latencykit.ctrlz.run import ctrlz
     from latencykit.errors import InvalidArgumentError
-    from latencykit.views.ctrlz import ctrlz_text, ctrlz_words
+    from latencykit.views.ctrlz import ctrlz_record, ctrlz_text, ctrlz_words
 
     # Ask before a process of the user's is frozen, or another machine gets load.
     if not yes and (test["pid"] is not None or test["container"] is not None):
@@ -113,7 +113,7 @@ def command(
 
         write_chart(chart, result, out, ())
     if style == "json":
-        print_json(result.record())
+        print_json(ctrlz_record(result))
     else:
         if style != "csv":
             words = ctrlz_words(result, verdict=not test["check"])

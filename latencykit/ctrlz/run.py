@@ -18,12 +18,11 @@ from dataclasses import field, replace
 from fractions import Fraction
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, cast
+from typing import TYPE_CHECKING, Any, Self
 
 from latencykit._files import temporary_folder
 from latencykit._records import record
-from latencykit._text import printable, without_login
-from latencykit._typing import PercentileName
+from latencykit._text import printable
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.repr_html import listing_html
@@ -500,7 +499,7 @@ _TURNS = 3  # a stall shorter than N intervals of a connection hides little from
 class Calibration:
     """A load generator's report of a stall, compared with the truth.
 
-    What `load`, `server` and `machine` hold is described by their records, such as `LoadFacts`.
+    What `load`, `server` and `machine` hold is described by its record.
     """
 
     verdict: Verdict
@@ -544,34 +543,6 @@ class Calibration:
         ]
         title = f"{self.tool or 'Load generator'}: {self.verdict}"
         return listing_html(title, ("", "reported", "truth"), rows, [*self.reasons, *self.notes])
-
-    def record(self) -> CtrlzRecord:
-        """Return the record that ``--format json`` prints: values in ns, the stall in seconds."""
-        return {
-            "verdict": self.verdict,
-            "model": self.model,
-            "stall": self.stall,
-            "reasons": list(self.reasons),
-            "notes": list(self.notes),
-            "tool": self.tool,
-            "version": self.version,
-            "command": [without_login(word) for word in self.command],
-            "load": cast("LoadFacts", dict(self.load)),
-            "server": cast("ServerFacts", dict(self.server)),
-            "machine": cast("MachineFacts", dict(self.machine)),
-            "reported": {format_percentile(row.percentile): row.reported for row in self.rows},
-            "truth": {format_percentile(row.percentile): row.truth for row in self.rows},
-            "rows": [
-                {
-                    "percentile": row.percentile,
-                    "reported": row.reported,
-                    "truth": row.truth,
-                    "ratio": row.ratio,
-                }
-                for row in self.rows
-            ],
-            "runs": [run.record() for run in self.runs],
-        }
 
 
 def ctrlz(
@@ -984,78 +955,3 @@ def _combined(runs: list[Calibration]) -> Calibration:
         chosen, verdict=verdict, model=models.most_common(1)[0][0], rows=tuple(rows),
         stall=median(run.stall for run in runs), reasons=(vote, *chosen.reasons), runs=tuple(runs),
     )  # fmt: skip
-
-
-# ------------------------------------------------------------
-# What a freeze test prints as JSON.
-
-
-class LoadFacts(TypedDict):
-    """The load; null where the command does not take it, or it is unknown."""
-
-    duration: float | None
-    """Seconds."""
-    rate: float | None
-    """Requests per second."""
-    connections: int | None
-    due: int | None
-    """Requests by the schedule."""
-    sent: int | None
-    """Requests that arrived."""
-
-
-class ServerFacts(TypedDict):
-    """The server that was frozen; null where unknown."""
-
-    kind: Literal["own", "server", "pid", "container", "through"]
-    usual: float | None
-    """Usual time of a request, ns."""
-    busy: float | None
-    """Share of a CPU."""
-    jitter: dict[PercentileName, float | None] | None
-    """How late the server replied outside the freeze, ns, by percentile."""
-
-
-class MachineFacts(TypedDict):
-    """The machine that ran the test."""
-
-    system: str
-    cpus: int | None
-    load_average: float
-    """Of the last minute, at the end of the run."""
-
-
-class CalibrationRowRecord(TypedDict):
-    """A percentile of the report and of the truth, ns, and their ratio."""
-
-    percentile: float
-    reported: float | None
-    truth: float | None
-    ratio: float | None
-
-
-class CtrlzRecord(TypedDict):
-    """A load generator's report of a stall, compared with the truth."""
-
-    verdict: Verdict
-    model: Model
-    stall: float
-    """Seconds."""
-    reasons: list[str]
-    """Why this verdict, and further observations."""
-    notes: list[str]
-    """What the reader of the report remarks."""
-    command: list[str]
-    """The command line of the load generator."""
-    load: LoadFacts
-    server: ServerFacts
-    machine: MachineFacts
-    reported: dict[PercentileName, float | None]
-    """Latency that the tool reports, ns, by percentile."""
-    truth: dict[PercentileName, float | None]
-    """Latency by the schedule, ns, by percentile."""
-    rows: list[CalibrationRowRecord]
-    runs: list[CtrlzRecord]
-    """The single runs of --repeat."""
-    tool: str | None
-    version: str | None

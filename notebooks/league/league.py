@@ -49,6 +49,7 @@ from latencykit.cli.output import atomic, print_result, print_text
 from latencykit.ctrlz.run import ctrlz
 from latencykit.errors import CorruptInputError, InvalidArgumentError, LatencyKitError
 from latencykit.units import format_duration, format_range, parse_duration
+from latencykit.views.ctrlz import ctrlz_record
 from latencykit.views.tables import Table, json_text
 
 if TYPE_CHECKING:
@@ -262,15 +263,16 @@ def run_league(
         }
         progress(f"{entry.tool} ({entry.mode})")
         try:
-            result = ctrlz(
+            calibration = ctrlz(
                 [word.replace("{many}", many) for word in entry.command],
                 server=entry.server, url=entry.url, unit=entry.unit, series=entry.series,
                 stall=stall, duration=length, rate=rate, connections=connections, repeat=repeat,
-            ).record()  # fmt: skip
+            )  # fmt: skip
         except LatencyKitError as error:
             progress(f"    no result: {error}")
             results.append({**facts, "error": str(error)})
         else:
+            result: Any = ctrlz_record(calibration)
             result["runs"] = result["runs"] or [{**result}]
             for run in (result, *result["runs"]):
                 run["command"] = shlex.split(entry.text)  # without the paths of this machine

@@ -21,6 +21,7 @@ from latencykit.ctrlz.targets import OwnTarget, probe
 from latencykit.ctrlz.verdict import CalibrationRow
 from latencykit.errors import InvalidArgumentError, LatencyKitError
 from latencykit.io.registry import builtin_formats
+from latencykit.views.ctrlz import ctrlz_record
 from tests.ctrlz import worlds
 from tests.ctrlz.conftest import league
 
@@ -314,10 +315,10 @@ def test_the_record_is_the_contract_s() -> None:
     truth = scheduled_truth(FrozenSpan(1, 2), 4)
     rows = (CalibrationRow(99.9, 5.0, 10.0, True), CalibrationRow(100.0, 20.0, 20.0, False))
     one = Calibration("omits", "paced", 4.0, rows, ("why",), ("hey",), "hey", "1", truth, truth)
-    record = json.loads(json.dumps(one.record()))
+    record = json.loads(json.dumps(ctrlz_record(one)))
     assert {"verdict", "model", "stall", "reported", "truth", "rows"} < set(record)
     assert (record["reasons"], record["command"]) == (["why"], ["hey"])
-    both = replace(one, runs=(one, one)).record()
+    both = ctrlz_record(replace(one, runs=(one, one)))
     assert [run["verdict"] for run in both["runs"]] == ["omits", "omits"]
     assert record["reported"] == {"99.9": 5.0, "100": 20.0}
     row = {"percentile": 99.9, "reported": 5.0, "truth": 10.0, "ratio": 0.5}

@@ -19,9 +19,9 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, NotRequired, Union, get_args, get_origin
 
 import latencykit
-from latencykit.ctrlz.run import CtrlzRecord
 from latencykit.views import written
 from latencykit.views.compare import CompareRecord
+from latencykit.views.ctrlz import CtrlzRecord
 from latencykit.views.diagnosis import DiagnoseRecord
 from latencykit.views.explanation import ExplainRecord
 from latencykit.views.fan_out import FanoutRecord
