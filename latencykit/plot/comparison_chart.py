@@ -156,10 +156,9 @@ def compare(
         known = [row for row in rows if not math.isnan(row.change)] or rows
         shown = [row for row in known if row.significance != "not judged"] or known
         named = max(shown, key=lambda row: abs(math.log1p(row.change)))
-    parts_of = [percentile_name(named.percentile or 0.0), format_change(named.change)]
+    finding = f"{percentile_name(named.percentile or 0.0)} {format_change(named.change)}".rstrip()
     if named.low > -1 and not math.isinf(named.high):
-        parts_of.append(f"({format_change(named.low)} to {format_change(named.high)})")
-    finding = " ".join(filter(None, parts_of))
+        finding += f" ({format_change(named.low)} to {format_change(named.high)})"
     finding = f"{_VERDICTS[comparison.verdict]}: {finding}"
     head(ax, finding, " · ".join(parts), title, subtitle)
     return ax
