@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     import pandas as pd
+    from typing_extensions import TypeIs
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -28,6 +29,13 @@ class ToPandas(Protocol):
 
 
 PathOrFrame: TypeAlias = "str | os.PathLike[str] | pd.DataFrame | AnySeries | ToPandas"
+
+
+def is_path_or_frame(given: object) -> TypeIs[PathOrFrame]:
+    """Return whether `lk.read` takes it: a path, or a frame or Series of any library."""
+    frame = hasattr(given, "iloc") or hasattr(given, "to_pandas")
+    return isinstance(given, str | os.PathLike) or (frame and not hasattr(given, "run"))
+
 
 JSONObject: TypeAlias = dict[str, Any]
 """An object of a tool's JSON, decoded and not checked yet."""

@@ -17,7 +17,8 @@ from numpy.typing import ArrayLike
 from latencykit._arrays import Value
 from latencykit._records import record
 from latencykit._text import brief_list
-from latencykit._typing import Floats
+from latencykit._typing import Floats, PathOrFrame
+from latencykit.analysis.given import as_data
 from latencykit.analysis.slo import SLO, Outcome, SLORow, for_all_series, why
 from latencykit.core import Data
 from latencykit.core.evidence import Evidence, TimedSupport
@@ -27,7 +28,6 @@ from latencykit.core.percentile_rows import Doubt, PercentileRow
 from latencykit.core.probability import normal_quantile
 from latencykit.core.quantiles import rank_interval, values_at_ranks
 from latencykit.core.repr_html import listing_html
-from latencykit.core.run import require_data
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
 from latencykit.errors import DataNotAvailableError, InvalidArgumentError, require
@@ -363,13 +363,16 @@ class _Queued(Evidence):
 
 
 def load_curve(
-    runs: Mapping[str, Data | LoadRow], slo: SLO | str | None = None, *, confidence: float = 0.95
+    runs: Mapping[str, Data | LoadRow | PathOrFrame],
+    slo: SLO | str | None = None,
+    *,
+    confidence: float = 0.95,
 ) -> LoadCurve:
     """Find how latency rises with load, and the highest load that meets an SLO.
 
     Parameters
     ----------
-    runs : mapping of str to data type or LoadRow
+    runs : mapping of str to data type, path, frame or LoadRow
         A name that is a number (``"5000"``, ``"5000/s"``) is the offered rate of its run. A row of
         `load_row` saves its computation where a run is part of many curves.
     slo : SLO or str, optional
@@ -502,7 +505,7 @@ _BLOCKS = 10
 
 def load_row(name: str, data: Any, confidence: float = 0.95) -> LoadRow:
     """Return a run with its rates, as a row of a load curve; see `load_curve`."""
-    require_data(data, "a load curve")
+    data = as_data(data, "a load curve")
     known = hasattr(data, "unit") and data.unit in NANOSECONDS
     counted: Any = data.to_unit("ns") if known else data
     if known and counted.run.unfinished and counted.run.duration:

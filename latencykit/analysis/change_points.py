@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike
 
 from latencykit._arrays import as_positions
 from latencykit._records import record
-from latencykit._typing import Floats
+from latencykit._typing import Floats, PathOrFrame
+from latencykit.analysis.given import as_data
 from latencykit.core import Data
 from latencykit.core.histogram import histogram_of, statistic_of
 from latencykit.core.repr_html import listing_html
@@ -247,14 +248,15 @@ def _energies(distance: Floats, min_runs: int) -> Floats:
 
 
 def change_points(
-    runs: Sequence[Data | float] | Mapping[str, Data | float], statistic: str | float = "p99", *,
+    runs: Sequence[Data | PathOrFrame | float] | Mapping[str, Data | PathOrFrame | float],
+    statistic: str | float = "p99", *,
     alpha: float = 0.01, permutations: int = 499, min_runs: int = 5, seed: int = 0,
 ) -> ChangePoints:  # fmt: skip
     """Find the runs after which a statistic changed, in order.
 
     Parameters
     ----------
-    runs : sequence or mapping of data types, or sequence of numbers
+    runs : sequence or mapping of data types, paths or frames, or sequence of numbers
         In order of time; numbers are the statistic of each run.
     statistic : str or float, default "p99"
         Of each run: a percentile, ``"mean"`` or a trimmed mean.
@@ -289,6 +291,7 @@ def change_points(
         if isinstance(run, int | float | np.number):
             values.append(float(run))
             continue
+        run = as_data(run, "a change point")
         data = run if isinstance(run, Summary) else histogram_of(run, "a change point")
         values.append(statistic_of(data, name))
         if np.isnan(values[-1]):

@@ -19,8 +19,9 @@ from numpy.typing import ArrayLike
 from latencykit._arrays import Value, as_positions
 from latencykit._records import record
 from latencykit._text import brief_list, option
-from latencykit._typing import Floats
+from latencykit._typing import Floats, PathOrFrame, is_path_or_frame
 from latencykit.analysis.clock_ticks import clock_step
+from latencykit.analysis.given import as_data
 from latencykit.analysis.omission import diagnosed, omission_text
 from latencykit.core import Data
 from latencykit.core.evidence import Evidence
@@ -28,7 +29,7 @@ from latencykit.core.histogram import Histogram, histogram_of, statistic_of
 from latencykit.core.probability import normal_quantile, share_interval, student_quantile
 from latencykit.core.quantiles import Counted, is_resolved, rank_interval
 from latencykit.core.repr_html import listing_html
-from latencykit.core.run import Note, Run, require_data
+from latencykit.core.run import Note, Run
 from latencykit.core.summary import Summary
 from latencykit.core.trimmed import parse_trim, ranks_of_mean, statistic_name
 from latencykit.errors import DataNotAvailableError, IncompatibleDataError, InvalidArgumentError
@@ -49,7 +50,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Side = Histogram | Summary
-Runs: TypeAlias = "Data | Sequence[Data] | Mapping[str, Data]"
+Given: TypeAlias = "Data | PathOrFrame"
+Runs: TypeAlias = "Given | Sequence[Given] | Mapping[str, Given]"
 Verdict = Literal["same", "better", "worse", "mixed", "inconclusive"]
 
 TAIL = "TM(95%:)/p50"
@@ -342,7 +344,7 @@ def compare(
 
     Parameters
     ----------
-    base, new : data type, or sequence or mapping of data types
+    base, new : data type, path or frame, or sequence or mapping of these
         Several per side are runs of one system each.
     percentiles : sequence of float, optional
         By default those that every sample supports, and the maximum.
@@ -470,16 +472,12 @@ def _listed(side: object, name: str) -> list[object]:
     if hasattr(side, "run"):
         return list(getattr(side, "runs", ()) or (side,))
     values = getattr(side, "values", None)
-    runs: Any = values() if callable(values) else side
-    if hasattr(side, "iloc") or hasattr(side, "to_pandas"):
-        runs = [side]  # a frame, which is refused
+    runs: Any = [side] if is_path_or_frame(side) else values() if callable(values) else side
     series = list(runs) if hasattr(runs, "__iter__") else [runs]
     series = [run for data in series for run in getattr(data, "runs", ()) or (data,)]
     if not series:
         raise InvalidArgumentError(f"the {name} side is empty; name at least one run")
-    for data in series:
-        require_data(data, f"the {name} side of a comparison")
-    return series
+    return [as_data(data, f"the {name} side of a comparison") for data in series]
 
 
 def _comparable(data: object) -> Side:

@@ -13,20 +13,20 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from latencykit._arrays import ragged
 from latencykit._records import record
 from latencykit._text import option
-from latencykit._typing import Ints
+from latencykit._typing import Ints, PathOrFrame
+from latencykit.analysis.given import as_data
 from latencykit.core.blocks import Block, Part
 from latencykit.core.buckets import Buckets, HdrBuckets, added
 from latencykit.core.consistency import contradiction
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog, mapped_through
-from latencykit.core.run import require_data
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
 from latencykit.errors import (
@@ -108,7 +108,7 @@ RULES = BackFillRules()
 
 
 def correct(
-    data: Samples | HistogramLog | Histogram,
+    data: Samples | HistogramLog | Histogram | PathOrFrame,
     expected_interval: str | float | None = None,
     *,
     rate: float | None = None,
@@ -124,7 +124,7 @@ def correct(
 
     Parameters
     ----------
-    data : Samples, HistogramLog or Histogram
+    data : Samples, HistogramLog or Histogram, path or frame
     expected_interval : str or float, optional
         Time between two requests of one connection, with its unit: ``"10ms"``. A bare number is
         for values without a unit.
@@ -165,12 +165,12 @@ def correct(
     Traceback (most recent call last):
     latencykit.errors.AlreadyCorrectedError: ...
     """
+    data = cast("Samples | HistogramLog | Histogram", as_data(data, "correct"))
     if isinstance(data, Summary):
         raise DataNotAvailableError(
             "a summary has no distribution to correct; read an output that keeps a histogram or "
             "samples"
         )
-    require_data(data, "correct")
     run = data.run
     by = {
         "us": "it was already back-filled",

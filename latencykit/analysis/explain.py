@@ -26,7 +26,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import field, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,8 +34,9 @@ from numpy.typing import NDArray
 from latencykit._arrays import Value, as_positions
 from latencykit._records import record
 from latencykit._text import format_items
-from latencykit._typing import Flags, Floats, Ints
+from latencykit._typing import Flags, Floats, Ints, PathOrFrame
 from latencykit.analysis.coincidence import Coincidence, coincide
+from latencykit.analysis.given import as_data
 from latencykit.analysis.slow_times import threshold_name
 from latencykit.core.columns import Words, coded, select
 from latencykit.core.events import Events
@@ -43,7 +44,6 @@ from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.probability import share_interval
 from latencykit.core.repr_html import listing_html
-from latencykit.core.run import require_data
 from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.errors import DataNotAvailableError, InvalidArgumentError
 from latencykit.io import registry
@@ -174,7 +174,7 @@ class Explanation(Value):
 
 
 def explain(
-    data: Samples | HistogramLog,
+    data: Samples | HistogramLog | PathOrFrame,
     above: str | float | None = None,
     by: str | Sequence[str] | None = None,
     between: tuple[Moment, Moment] | None = None,
@@ -188,7 +188,7 @@ def explain(
 
     Parameters
     ----------
-    data : Samples or HistogramLog
+    data : Samples or HistogramLog, path or frame
         Requests with columns such as endpoint, host or status. A log has no single requests: only
         events can be compared with it.
     above : str or float, optional
@@ -226,7 +226,7 @@ def explain(
     >>> explain(s).suspects[["attribute", "value"]].values.tolist()
     [['host', 'c']]
     """
-    require_data(data, "explain")
+    data = cast("Samples | HistogramLog", as_data(data, "explain"))
     if not isinstance(data, Samples | HistogramLog):
         # The output of the same tool that has single requests, or what has them in any case.
         stem = (data.run.format or "").partition("-")[0]

@@ -21,7 +21,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from latencykit._arrays import as_positions
 from latencykit._records import record
-from latencykit._typing import Floats, Ints
+from latencykit._typing import Floats, Ints, PathOrFrame
+from latencykit.analysis.given import as_data
 from latencykit.core import Data
 from latencykit.core.blocks import Block
 from latencykit.core.buckets import Buckets, EdgeBuckets
@@ -539,7 +540,7 @@ def _fan_out_of(
 
 @overload
 def fan_out(
-    data: Data,
+    data: Data | PathOrFrame,
     n: int,
     *,
     independent: bool = ...,
@@ -549,7 +550,7 @@ def fan_out(
 ) -> FanOut: ...
 @overload
 def fan_out(
-    data: Data,
+    data: Data | PathOrFrame,
     n: Sequence[int],
     *,
     independent: bool = ...,
@@ -558,7 +559,7 @@ def fan_out(
     shares: Sequence[float] = ...,
 ) -> list[FanOut]: ...
 def fan_out(
-    data: Data,
+    data: Data | PathOrFrame,
     n: int | Sequence[int],
     *,
     independent: bool = False,
@@ -573,7 +574,7 @@ def fan_out(
 
     Parameters
     ----------
-    data : HistogramLog, Samples or Histogram
+    data : HistogramLog, Samples or Histogram, path or frame
         One call. Of a log the calls of one user fall into one
         interval, and the intervals are mixed by their numbers of requests: in a stall all calls are
         slow together. Of samples the calls of one user are consecutive requests.
@@ -614,6 +615,7 @@ def fan_out(
         raise InvalidArgumentError("a fan-out needs a number of calls, such as 100")
     for number in numbers:
         _check(number, quorum)
+    data = as_data(data, "a fan-out")
     leaf = histogram_of(data, "a fan-out")
     delay = None if hedge is None else float(leaf.percentile(parse_percentile(hedge)))
     strategy = _Strategy(leaf, quorum, delay, tuple(shares))
@@ -870,12 +872,12 @@ class _MixtureFold:
 
 
 # ---------------------------------------------------------------- one after the other
-def sequential(data: Data, n: int) -> FanOut:
+def sequential(data: Data | PathOrFrame, n: int) -> FanOut:
     """Return the latency of users who make `n` independent calls, one after the other.
 
     Parameters
     ----------
-    data : HistogramLog, Samples or Histogram
+    data : HistogramLog, Samples or Histogram, path or frame
         One call.
     n : int
 
@@ -893,7 +895,7 @@ def sequential(data: Data, n: int) -> FanOut:
     """
     if n < 1:
         raise InvalidArgumentError(f"a sequence has at least 1 call, not {n}")
-    leaf = histogram_of(data, "a sum")
+    leaf = histogram_of(as_data(data, "a sum"), "a sum")
     if leaf.censored:
         raise DataNotAvailableError(
             f"{leaf.censored:,} values are known only to be at least {leaf.censored_at:g} "

@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from latencykit._records import record
-from latencykit._typing import Floats
+from latencykit._typing import Floats, PathOrFrame
 from latencykit.analysis.correct import on_a_fine_grid
 from latencykit.analysis.diagnosis import Bound, Diagnosis, Verdict
 from latencykit.analysis.explanations import COMPLETE, Explained, explain_stalls
 from latencykit.analysis.facts import FACTS, Facts, facts_of
+from latencykit.analysis.given import as_data
 from latencykit.analysis.period import period_of
 from latencykit.analysis.stall_records import StallRecord, stall_record
 from latencykit.analysis.stalls import TINY, TRACE, Stalls, stall_candidates, usual_rate
@@ -28,7 +29,7 @@ from latencykit.core.consistency import contradiction
 from latencykit.core.histogram import STANDARD_PERCENTILES, Histogram, statistic_of
 from latencykit.core.histogram_log import HistogramLog, expect
 from latencykit.core.quantiles import median
-from latencykit.core.run import Note, require_data
+from latencykit.core.run import Note
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
 from latencykit.errors import DataNotAvailableError
@@ -81,7 +82,7 @@ VERDICT = VerdictRules()
 
 
 def diagnose(
-    data: Samples | HistogramLog | Histogram | Summary,
+    data: Samples | HistogramLog | Histogram | Summary | PathOrFrame,
     *,
     expected_interval: str | float | None = None,
     rate: float | None = None,
@@ -92,7 +93,7 @@ def diagnose(
 
     Parameters
     ----------
-    data : Samples, HistogramLog, Histogram or Summary
+    data : Samples, HistogramLog, Histogram or Summary, path or frame
         The more detail, the more can be decided: samples show whether sends stopped, a log whether
         counts fall short, a histogram only how many requests were slow.
     expected_interval : str or float, optional
@@ -125,7 +126,7 @@ def diagnose(
     >>> diagnose(open_loop(server, fixed(rate=100, duration=300))).verdict
     'clean'
     """
-    require_data(data, "diagnose")
+    data = as_data(data, "diagnose")
     facts = facts_of(data, expected_interval, rate, connections, duration)
     stalls, left, explained = _judged(facts)
     omission = 0.0 if explained is None else explained.omission
@@ -211,7 +212,7 @@ def diagnose(
     )
 
 
-def find_stalls(data: Samples | HistogramLog) -> pd.DataFrame:
+def find_stalls(data: Samples | HistogramLog | PathOrFrame) -> pd.DataFrame:
     """Find the times during which a server was stopped.
 
     In samples a stall is a time without any reply while a request was waiting, longer than the
@@ -223,7 +224,7 @@ def find_stalls(data: Samples | HistogramLog) -> pd.DataFrame:
 
     Parameters
     ----------
-    data : Samples or HistogramLog
+    data : Samples or HistogramLog, path or frame
         Samples need start times.
 
     Returns
@@ -247,8 +248,7 @@ def find_stalls(data: Samples | HistogramLog) -> pd.DataFrame:
     >>> stalls[["start", "end", "duration", "missing"]].round(2).values.tolist()
     [[4.0, 6.0, 2.0, 199.0]]
     """
-    require_data(data, "find_stalls")
-    return stalls_of(data).to_frame()
+    return stalls_of(cast("Samples", as_data(data, "find_stalls"))).to_frame()
 
 
 def stalls_of(data: Samples | HistogramLog) -> Stalls:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 from numpy.typing import NDArray
 
 from latencykit._arrays import ragged
 from latencykit._text import option
-from latencykit._typing import Floats, Ints
-from latencykit.core.run import require_data
+from latencykit._typing import Floats, Ints, PathOrFrame
+from latencykit.analysis.given import as_data
 from latencykit.core.samples import Samples
 from latencykit.errors import (
     AlreadyCorrectedError,
@@ -24,7 +26,7 @@ _MOST = 1 << 25  # requests that are added: each is a row, of 100 bytes while it
 
 
 def retime(
-    samples: Samples,
+    samples: Samples | PathOrFrame,
     *,
     rate: float | None = None,
     connections: int | None = None,
@@ -40,7 +42,7 @@ def retime(
 
     Parameters
     ----------
-    samples : Samples
+    samples : Samples, path or frame
         With start times.
     rate : float, optional
         Requests per second of all connections together; by default what the source says.
@@ -73,7 +75,7 @@ def retime(
     >>> [round(h.percentile(90) / 1e6) for h in (raw, timed)]
     [1, 1201]
     """
-    require_data(samples, "retime")
+    samples = cast("Samples", as_data(samples, "retime"))
     run = samples.run
     name = run.source or run.tool or "these samples"
     if run.corrected in ("us", "tool", "schedule") and not force:

@@ -12,7 +12,9 @@ import numpy as np
 
 from latencykit._records import record
 from latencykit._text import option
+from latencykit._typing import PathOrFrame
 from latencykit.analysis.clock_ticks import clock_step
+from latencykit.analysis.given import as_data
 from latencykit.analysis.omission import diagnosed, omission_text
 from latencykit.analysis.timeouts import suspected_timeout
 from latencykit.core import Data
@@ -24,7 +26,7 @@ from latencykit.core.histogram import Histogram
 from latencykit.core.jackknife import RULE, Jackknife
 from latencykit.core.probability import share_interval, student_quantile
 from latencykit.core.quantiles import is_resolved
-from latencykit.core.run import require_data, series_named
+from latencykit.core.run import series_named
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
 from latencykit.core.trimmed import statistic_name, trimmed
@@ -831,13 +833,13 @@ class SLO:
         return checked
 
     def check(
-        self, source: Data | Distribution | Evidence, *, confidence: float = 0.95
+        self, source: Data | PathOrFrame | Distribution | Evidence, *, confidence: float = 0.95
     ) -> SLOResult:
         """Return one row per limit: met, missed, or unknown, and whether that is sure.
 
         Parameters
         ----------
-        source : Histogram, HistogramLog, Samples or Summary
+        source : Histogram, HistogramLog, Samples or Summary, path or frame
             Or the evidence of one of them. Values of the rows are in its unit.
         confidence : float, default 0.95
 
@@ -856,10 +858,10 @@ class SLO:
         is missed in half of the blocks, or in all of them where the run is shorter. Sources without
         times are never sure of a percentile. Failed requests count as slower than any limit.
         """
+        if not isinstance(source, Distribution | Evidence):
+            source = as_data(source, "SLO.check")
         evidence = None
         if not isinstance(source, Summary | Distribution):
-            if not isinstance(source, Evidence):
-                require_data(source, "SLO.check")
             evidence = source if isinstance(source, Evidence) else source.evidence()
         counted = evidence.whole if evidence else source
         assert isinstance(counted, Histogram | Summary | Distribution)

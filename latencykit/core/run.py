@@ -8,12 +8,12 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import field
-from os import PathLike
 from typing import Any, Literal, Self, TypeVar
 
 from latencykit._limits import current_limits
 from latencykit._records import record
 from latencykit._text import option
+from latencykit._typing import is_path_or_frame
 from latencykit.errors import IncompatibleDataError, InvalidArgumentError
 
 T = TypeVar("T")
@@ -219,12 +219,9 @@ def reporting(pass_on: Callable[[str], None]) -> Iterator[None]:
 def require_data(data: object, name: str) -> None:
     """Raise where an argument is not data: only a data type carries a run."""
     if not isinstance(getattr(data, "run", None), Run):
-        frame = hasattr(data, "iloc") or hasattr(data, "to_pandas")
-        given = "frame, column=..., unit='ms'" if frame else "path"
         raise InvalidArgumentError(
             f"{name} takes data from lk.read (a log, samples, a histogram or a summary), "
-            f"not {type(data).__name__}"
-            + (f"; lk.read({given}) makes it" if frame or isinstance(data, str | PathLike) else "")
+            f"not {type(data).__name__}{'; lk.read makes it' if is_path_or_frame(data) else ''}"
         )
 
 

@@ -11,12 +11,11 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 import latencykit.plot.axes  # noqa: F401 - the percentile scale
 from latencykit.errors import DataNotAvailableError
 from latencykit.plot.label_layout import LineLabels, head
-from latencykit.plot.series import Runs
 from latencykit.plot.style import AMBER, BLUE, GROUND, INK, MUTED, Look, current_axes, tidy
 from latencykit.units import format_change, format_count, percentile_name
 
 if TYPE_CHECKING:
-    from latencykit.analysis.compare import Change, Comparison
+    from latencykit.analysis.compare import Change, Comparison, Runs
 
 
 _TICKS = (

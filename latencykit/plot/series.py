@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from latencykit._limits import check_series
 from latencykit._text import brief_list, cause_text, option, plain
+from latencykit._typing import PathOrFrame, is_path_or_frame
 from latencykit.core import Data, is_samples, is_summary
 from latencykit.core.evidence import Evidence
 from latencykit.core.histogram import Histogram
@@ -32,11 +33,8 @@ if TYPE_CHECKING:
     from latencykit.analysis.slo import SLO
     from latencykit.core.distribution import Distribution
 
-FilePath: TypeAlias = "str | os.PathLike[str]"
-Drawable: TypeAlias = (
-    "FilePath | Data | Distribution | Mapping[str, FilePath | Data | Distribution]"
-)
-Runs: TypeAlias = "Data | Sequence[Data] | Mapping[str, Data]"
+Drawn: TypeAlias = "PathOrFrame | Data | Distribution"
+Drawable: TypeAlias = "Drawn | Mapping[str, Drawn]"
 Limits: TypeAlias = "SLO | str | Sequence[tuple[float, float]]"
 StallRows: TypeAlias = "pd.DataFrame | Iterable[tuple[float, float, float | None]]"
 
@@ -48,10 +46,10 @@ def read_paths(data: Any) -> Any:
 
         series = read_all(data)
         return next(iter(series.values())) if len(series) == 1 else series
-    if not hasattr(data, "run") and (hasattr(data, "iloc") or hasattr(data, "to_pandas")):
+    if is_path_or_frame(data):  # a frame
         from latencykit.io.reading import read
 
-        return read(data)  # a frame
+        return read(data)
     if not isinstance(data, Mapping):
         return data
     named: dict[str, object] = {}

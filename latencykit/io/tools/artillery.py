@@ -17,7 +17,8 @@ from latencykit.io.text_reports import fact, has_match, plain, search, text_of_r
 
 _TIMES = re.compile(r"response_time|session_length|duration|latency|(?:^|\.)(?:FCP|LCP|TTFB|INP)\b")
 _SKETCH = "Artillery estimates percentiles by a sketch, within 1 %"
-_CODE = r"\w+\.codes\.\d+"
+_BAD_CODE = re.compile(r"(.*)\.codes\.[4-9]\d*")
+_OF_ENDPOINTS = "plugins.metrics-by-endpoint."
 _LATE = re.compile(r"timed?_?out|ETIMEDOUT|ESOCKETTIMEDOUT", re.IGNORECASE)
 
 
@@ -33,15 +34,13 @@ def _series(report: JSONObject, options: ReadOptions) -> dict[str, Data]:
     counters: dict[str, Any] = report.get("counters") or {}
     kept: dict[str, JSONObject] = report.get("histograms") or report.get("summaries") or {}
     errors = {k[7:]: int(v) for k, v in counters.items() if k.startswith("errors.")}
-    codes: dict[str, Any] = {
-        k.rpartition(".")[2]: v for k, v in counters.items() if re.fullmatch(_CODE, k)
-    }
     first, last = report.get("firstCounterAt"), report.get("lastCounterAt")
     notes: tuple[str, ...] = (_SKETCH,)
     if not kept and isinstance(report.get("latency"), dict):  # version 1
         kept = {"latency": dict(report["latency"])}
         kept["latency"].setdefault("count", report.get("requestsCompleted"))
-        errors, codes = report.get("errors") or {}, report.get("codes") or {}
+        errors = report.get("errors") or {}
+        counters = {f"http.codes.{code}": n for code, n in (report.get("codes") or {}).items()}
         first = last = None
         notes = ()
     late = sum(int(number) for name, number in errors.items() if _LATE.search(name))
@@ -51,7 +50,10 @@ def _series(report: JSONObject, options: ReadOptions) -> dict[str, Data]:
         duration=(last - first) / 1e3 if first and last and last > first else None,
         failed=sum(map(int, errors.values())) - late, timeouts=late, notes=notes,
     )  # fmt: skip
-    bad = sum(int(number) for code, number in codes.items() if code[:1] not in "0123")
+    failed: dict[str, int] = {}  # answers of status 4xx and 5xx, which are among the values
+    for key, number in counters.items():
+        if code := _BAD_CODE.fullmatch(key):
+            failed[code[1]] = failed.get(code[1], 0) + int(number)
     main = next((name for name in kept if name.endswith("response_time")), None) or next(
         (name for name in kept if _TIMES.search(name)), ""
     )
@@ -60,18 +62,21 @@ def _series(report: JSONObject, options: ReadOptions) -> dict[str, Data]:
         return {"": build.unanswered(run)} if ended else {}
     series: dict[str, Data] = {}
     for name, row in kept.items():
-        endpoint = "metrics-by-endpoint.response_time." in name
+        endpoint = name.startswith(f"{_OF_ENDPOINTS}response_time.")
         if name not in (main, *options.series) and not endpoint:
             continue
-        own = run if name == main else run.replace(failed=0, timeouts=0)
-        if name == main and bad:
-            good = f"{name}.2xx"
-            hint = f"; --series {good} has the good ones alone" if good in kept else ""
-            own = own.with_notes(
-                f"{bad:,} answers of status 4xx and 5xx are among the values{hint}"
-            )
         label, count = name.rpartition("endpoint.response_time.")[2], row.get("count")
-        series[label] = build.data_from_statistics(row, count, own, "ms")
+        own = run if name == main else run.replace(failed=0, timeouts=0)
+        bad = failed.get(_OF_ENDPOINTS + label, 0) if endpoint else 0
+        if name == main:
+            bad = sum(number for kind, number in failed.items() if "." not in kind)
+        if bad:
+            good = f"{name}.2xx"
+            hint = (f"--series {good} has the good ones alone",) if good in kept else ()
+            own = own.replace(failed=own.failed + bad)
+            own = own.with_notes(*build.mixed_note(bad), *hint)
+        good_ones = None if count is None else max(int(count) - bad, 0)
+        series[label] = build.data_from_statistics(row, good_ones, own, "ms")
     if len(series) > 1:
         series[main] = series[main].with_run(aggregate=True)
     return series
