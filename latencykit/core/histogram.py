@@ -421,7 +421,8 @@ class Histogram(Evidenced, Value):
     @property
     def mean(self) -> float:
         """Mean of the buckets' middles, as in the reference, unless reported; see `bounds`."""
-        return self._reported_or("mean", lambda: self._mean_std[0])
+        least, most = self.reported_stats.get("min", 0.0), self.reported_stats.get("max", math.inf)
+        return self._reported_or("mean", lambda: min(max(self._mean_std[0], least), most))
 
     @property
     def std(self) -> float:

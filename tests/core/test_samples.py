@@ -101,7 +101,7 @@ def test_numbers_take_the_unit_and_whole_ones_stay_exact():
     frame = pd.DataFrame({"t": [1_795_219_788_779_885, 1_795_219_788_779_886], "ms": [0.0015, 2.0]})
     samples = Samples.from_frame(frame, duration="t", unit="us")
     assert samples.duration.tolist() == [1_795_219_788_779_885_000, 1_795_219_788_779_886_000]
-    assert samples.run.unit == "us"
+    assert (samples.run.unit, Samples(duration=[1_000_000] * 5).mean) == ("us", 1_000_000)
     found = Samples.from_frame(frame, duration="ms", unit="ms")
     assert found.duration.tolist() == [1500, 2_000_000]
     nullable = frame.astype({"t": "Int64", "ms": "Float64"})
