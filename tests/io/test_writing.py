@@ -118,7 +118,7 @@ def test_a_part_by_the_clock(run, tmp_path):
     for text in (moment.isoformat(), moment.replace(tzinfo=None).isoformat(), "4.5"):
         status, out, err = run("summary", path, "--from", text, "--format", "csv")
         assert (status, len(out.splitlines())) == (0, 4)  # heading, total, two tags
-        assert "--from/--to left" in err
+        assert "--from/--to kept" in err
     assert "is not a time; write seconds" in run("summary", path, "--from", "noon")[2]
     write({"x": LOG.histogram()}, tmp_path / "a.hgrm")
     assert "has no times" in run("summary", tmp_path / "a.hgrm", "--from", "1")[2]
