@@ -273,6 +273,8 @@ AT_ONCE = 8 << 20
 """Bytes that are inflated at once; the rest waits for its turn."""
 TOGETHER = 1024
 """Rows that are opened together at most."""
+THREADED = 32 << 20
+"""Bytes of payloads from which on a second thread saves more than its start costs."""
 KEEP = 6 << 20
 """A log keeps its intervals if they take less memory; others are decoded when they are needed."""
 
@@ -320,7 +322,7 @@ class HlogPart:
         """Yield the blocks of the given rows; a thread opens the next payloads meanwhile."""
         opened, size = self._opened(rows), int(self._intervals["size"][rows].sum())
         # Short payloads take less time to open than to hand over.
-        threaded = size > max(AHEAD, SHORT * rows.size) and jobs(self._jobs) > 1
+        threaded = size > max(THREADED, SHORT * rows.size) and jobs(self._jobs) > 1
         for some, payloads, bad in ahead(opened) if threaded else opened:
             if bad is not None:
                 self._refuse(int(some[-1]), str(bad))

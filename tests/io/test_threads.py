@@ -58,7 +58,7 @@ PIECES = (hlog.AHEAD, 8_000, 3_000)
 
 @pytest.fixture
 def small(monkeypatch):
-    for name in ("KEEP", "SHORT"):
+    for name in ("KEEP", "SHORT", "THREADED"):
         monkeypatch.setattr(hlog, name, 0)
     return monkeypatch
 
@@ -98,7 +98,7 @@ def test_pieces_give_the_same_numbers(tmp_path_factory, seed, tags, layouts, lar
     path = write(tmp_path_factory.mktemp("law") / "x.hlog", seed, 150, tags, layouts, large)
     whole = list(answers(path))
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in (("KEEP", 0), ("SHORT", 0), ("AHEAD", ahead)):
+        for name, value in (("KEEP", 0), ("SHORT", 0), ("THREADED", 0), ("AHEAD", ahead)):
             patch.setattr(hlog, name, value)
         patch.setattr(log_cache, "BUDGET", budget)
         for one, other in zip(whole, answers(path), strict=True):
@@ -265,7 +265,6 @@ class TestNumberOfThreads:
 
     def test_one_thread_starts_none(self, small, tmp_path, monkeypatch):
         path = write(tmp_path / "x.hlog", 1)
-        small.setattr(hlog, "AHEAD", PIECES[-1])
         small.setattr(threading.Thread, "start", None)
         assert lk.read(path, jobs=1).histogram().count
         monkeypatch.setenv(_threads.VARIABLE, "1")
