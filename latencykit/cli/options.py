@@ -110,7 +110,7 @@ _INPUT_OPTIONS = (
         type=click.IntRange(1),
         default=_jobs,
         show_default="LATENCYKIT_JOBS, or all cores",
-        help="Number of files, and parts of large tables, to read at once.",
+        help="Number of files, and parts of large files, to read at once.",
     ),
     _input(
         "--limit",

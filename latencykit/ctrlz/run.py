@@ -915,8 +915,10 @@ def _remarks(
         due, sent = round(rate * duration), observed.requests
         remark = f"{format_count(sent)} of {format_count(due)} scheduled requests were sent"
         if sent > _MANY * due:
-            text = f"{format_count(sent)} requests were sent where {format_count(due)} were "
-            remarks += [f"{text}scheduled"] if honest else []  # to others it is the reason
+            text = (
+                f"{format_count(sent)} requests were sent where {format_count(due)} were scheduled"
+            )
+            remarks += [text] * honest  # to others it is the reason
         elif sent < 0.97 * due:
             remarks.append(remark)
         elif model in ("paced", "closed"):

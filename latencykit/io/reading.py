@@ -629,9 +629,9 @@ def read(
         Only a histogram will be asked for: the rows of long tables are counted as they are read,
         in bounded memory.
     jobs : int, optional
-        Threads that decode a long table; the answers are the same. By default the number in the
-        environment variable ``LATENCYKIT_JOBS``, else one per core; in threads and processes that
-        others are beside (a pool's, a Dask worker's) one.
+        Threads that decode a long file, of a log two at most; the answers are the same. By default
+        the number in the environment variable ``LATENCYKIT_JOBS``, else one per core; in threads
+        and processes that others are beside (a pool's, a Dask worker's) one.
 
     Returns
     -------

@@ -20,6 +20,7 @@ A third party adds one by an entry point in the group ``latencykit.formats`` tha
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import importlib
 import itertools
@@ -81,9 +82,10 @@ def builtin_formats() -> tuple[Format, ...]:
 def plugin_formats() -> tuple[Format, ...]:
     """Return the formats that installed packages add; one that cannot be imported is a warning."""
     # importlib.metadata takes a tenth of a command, and few installations have a plug-in.
-    stated = (path for place in sys.path for path in Path(place).glob("*-info/entry_points.txt"))
-    if not any(ENTRY_POINTS.encode() in path.read_bytes() for path in stated):
-        return ()
+    files = (path for place in sys.path for path in Path(place).glob("*-info/entry_points.txt"))
+    with contextlib.suppress(OSError):  # of a file that cannot be read, importlib decides
+        if not any(ENTRY_POINTS.encode() in path.read_bytes() for path in files):
+            return ()
     from importlib.metadata import entry_points
 
     formats: list[Format] = []

@@ -341,7 +341,7 @@ class ReadOptions:
     # series where none is named, and all it holds where one is.
     series: tuple[str, ...] = ()
     columns: bool = False  # attach further columns to samples, else they are read when first used
-    jobs: int | None = None  # threads that decode one table; None: see `latencykit._threads.jobs`
+    jobs: int | None = None  # threads that decode one file; None: see `latencykit._threads.jobs`
     # takes one sentence at a time: what was skipped, and why
     report: Callable[[str], None] = field(default=drop, repr=False)
     skipped: SkippedLines = field(default_factory=SkippedLines, repr=False, compare=False)

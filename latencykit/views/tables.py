@@ -10,7 +10,6 @@ from functools import partial
 from typing import Any
 
 from latencykit._text import guarded, markdown_text, printable, terminal_width, text_width
-from latencykit.plot.style import short_names
 from latencykit.units import (
     NANOSECONDS,
     format_percentile,
@@ -199,6 +198,8 @@ def _short_texts(texts: Sequence[str], widths: Sequence[int]) -> list[str]:
     distinct = list(dict.fromkeys(texts))
     if len({*short}) >= len(distinct):
         return short
+    from latencykit.plot.style import short_names
+
     named = dict(zip(distinct, short_names(distinct, min(widths)), strict=True))
     return [shortened(named[text], width) for text, width in zip(texts, widths, strict=True)]
 
