@@ -18,13 +18,14 @@ from latencykit.analysis.stalls import (
     usual_rate,
 )
 from latencykit.core import Data
+from latencykit.core.blocks import SeriesFold
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import (
     HistogramLog,
     IntervalSeries,
     in_succession,
-    interval_series,
-    scan,
+    scan_with_evidence,
+    series_of,
 )
 from latencykit.core.quantiles import median
 from latencykit.core.run import Run
@@ -76,6 +77,7 @@ class Facts:
     histogram: Any = None  # of all values; None where a summary's statistics do not suffice
     trace: Trace | None = None  # sends and replies, for samples with start times
     series: IntervalSeries | None = None  # each interval's numbers, for a log
+    busy: WorkFold | None = None  # and the time that its requests took
     given_rate: float | None = None  # requests per second
     given_interval: float | None = None  # ns between two requests of one connection
     given_connections: int | None = None
@@ -283,15 +285,13 @@ class Facts:
         """A loop that never pauses, by its tool or by the number of requests in flight."""
         if self.run.loop == "closed" and not self.offered:
             return True
-        if self.trace is not None or self.series is None:
+        if self.trace is not None or self.series is None or self.busy is None:
             return self.trace is not None and self.trace.full_speed
         if self.count * self.histogram.mean < SLOW.min_load * 1e9 * (self.duration or math.inf):
             return False
-        fold = WorkFold(len(self.data))
-        scan(self.data, fold)
         order = np.argsort(self.series.start, kind="stable")
         order = order[self.series.count[order] > 1]
-        work, squares = fold.work[order] / 1e9, fold.squares[order] / 1e9**2
+        work, squares = self.busy.work[order] / 1e9, self.busy.squares[order] / 1e9**2
         return constant_load(work, squares, self.series.length[order])
 
 
@@ -317,7 +317,11 @@ def facts_of(
     length = None if duration is None else parse_duration(duration, "s") / 1e9
     data = data.to_unit("ns") if has_unit else data
     data = in_succession(data) if isinstance(data, HistogramLog) else data
-    series = interval_series(data, (50,)) if isinstance(data, HistogramLog) else None
+    series = busy = None
+    if isinstance(data, HistogramLog):  # all that one pass can tell
+        intervals, busy = SeriesFold(len(data), (50.0,)), WorkFold(len(data))
+        scan_with_evidence(data, intervals, busy)
+        series = series_of(data, intervals)
     if isinstance(data, Summary):
         # Of percentiles and a maximum, if they suffice; percentiles without a count may be of as
         # few requests as their highest is supported by.
@@ -335,4 +339,4 @@ def facts_of(
     trace = None
     if isinstance(data, Samples) and data.start is not None and len(data) > 1:
         trace = Trace.of(data)
-    return Facts(data, histogram, trace, series, rate, interval, connections, length)
+    return Facts(data, histogram, trace, series, busy, rate, interval, connections, length)

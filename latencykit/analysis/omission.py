@@ -301,7 +301,7 @@ def diagnosed(
     if not hides and not longest**2 / 2 >= (VERDICT.min_ratio - 1) * mean * span:
         return None
     if isinstance(data, HistogramLog):
-        expect(data)  # three passes
+        expect(data)  # two passes
     return diagnose(data)
 
 

@@ -459,30 +459,7 @@ class HistogramLog(HistogramBacked, Value):
 
     def evidence(self, whole: Histogram | None = None) -> TimedSupport:
         """Return events and confidence intervals that allow for requests that are slow together."""
-        if self._tails is None:
-            # The log as time bins × groups of buckets, in one pass.
-            times, moment, ends = self.starts, np.arange(len(self)), self.starts + self.lengths
-            if not ((times[:-1] < times[1:]) & (ends[:-1] <= times[1:])).all():
-                width = self._overlap()
-                times, moment = np.unique(
-                    slot_numbers(self.starts, width) if width else self.starts, return_inverse=True
-                )
-            most = MOST_BINS if times.size <= 4 * MOST_BINS else _LONG_LOG_BINS
-            slot = moment.reshape(-1) // max(1, math.ceil(times.size / most))
-            slots = int(slot.max(initial=-1)) + 1
-            fold = TailTable(slot, slots)
-            if whole is None:
-                whole = scan_with_total(self, fold)
-            else:
-                scan(self, fold)
-            start, end = np.full(slots, np.inf), np.full(slots, -np.inf)
-            np.minimum.at(start, slot, self.starts)
-            np.maximum.at(end, slot, self.starts + self.lengths)
-            end = np.minimum(
-                end, np.append(start[1:], np.inf)
-            )  # of hosts side by side a second is one
-            self._tails = TimedSupport(whole, *fold.groups(), start, end - start)
-        return self._tails
+        return scan_with_evidence(self, whole=whole)
 
     def to_log(self, interval: str | float | None = None) -> HistogramLog:
         """Return itself, or itself resampled."""
@@ -565,6 +542,37 @@ def scan_with_total(log: HistogramLog, *folds: Fold) -> Histogram:
     return log.histogram()
 
 
+def scan_with_evidence(
+    log: HistogramLog, *folds: Fold, whole: Histogram | None = None
+) -> TimedSupport:
+    """Return a log's evidence, and pass every block to `folds` in the same pass."""
+    if log._tails is not None:
+        if folds:
+            scan(log, *folds)
+        return log._tails
+    # The log as time bins × groups of buckets.
+    times, moment, ends = log.starts, np.arange(len(log)), log.starts + log.lengths
+    if not ((times[:-1] < times[1:]) & (ends[:-1] <= times[1:])).all():
+        width = log._overlap()
+        times, moment = np.unique(
+            slot_numbers(log.starts, width) if width else log.starts, return_inverse=True
+        )
+    most = MOST_BINS if times.size <= 4 * MOST_BINS else _LONG_LOG_BINS
+    slot = moment.reshape(-1) // max(1, math.ceil(times.size / most))
+    slots = int(slot.max(initial=-1)) + 1
+    table = TailTable(slot, slots)
+    if whole is None:
+        whole = scan_with_total(log, table, *folds)
+    else:
+        scan(log, table, *folds)
+    start, end = np.full(slots, np.inf), np.full(slots, -np.inf)
+    np.minimum.at(start, slot, log.starts)
+    np.maximum.at(end, slot, ends)
+    end = np.minimum(end, np.append(start[1:], np.inf))  # of hosts side by side a second is one
+    log._tails = TimedSupport(whole, *table.groups(), start, end - start)
+    return log._tails
+
+
 def expect(log: HistogramLog, *, keep: bool = True) -> None:
     """Announce whether more than one pass will be asked of a log, which then keeps its blocks."""
     log._shared.keeps = keep
@@ -572,11 +580,15 @@ def expect(log: HistogramLog, *, keep: bool = True) -> None:
 
 def interval_series(log: HistogramLog, percentiles: Sequence[float] = ()) -> IntervalSeries:
     """Return count, extremes and percentiles of every interval, in one pass."""
-    asked = tuple(float(p) for p in percentiles)
-    fold = SeriesFold(len(log), asked)
+    fold = SeriesFold(len(log), percentiles)
     scan_with_total(log, fold)
+    return series_of(log, fold)
+
+
+def series_of(log: HistogramLog, fold: SeriesFold) -> IntervalSeries:
+    """Return what a fold has seen of every interval."""
     least, most, values, lows, beyond = fold.edges()
-    columns = fold.count, least, most, asked, values
+    columns = fold.count, least, most, fold.percentiles, values
     return IntervalSeries(log.starts, log.lengths, *columns, log.unit, lows, beyond)
 
 

@@ -96,6 +96,8 @@ def as_series(data: Any) -> dict[str, Any]:
 
 def as_histogram(data: object) -> Any:
     """Return what can be drawn as a curve: a histogram, a model, or a summary."""
+    if isinstance(data, HistogramLog):
+        return data.evidence().whole  # from one pass, with what marks uncertain percentiles
     return data.histogram() if hasattr(data, "histogram") else data
 
 

@@ -853,9 +853,6 @@ def omission_section(series: Sequence[PageSeries]) -> str:
 
 def doubts(entry: PageSeries) -> list[str]:
     """Return why coordinated omission is not judged, or what users may see instead."""
-    if entry.too_large:
-        command = "latencykit diagnose finds stalls and coordinated omission"
-        return [f"A log of this size is not diagnosed for a page: {command}."]
     diagnosis = entry.diagnosis
     if diagnosis is None or diagnosis.verdict in ("omits", "clean"):
         return []

@@ -539,7 +539,6 @@ def diagnose_series(series: Sequence[PageSeries], how: dict[str, Any]) -> list[P
             or isinstance(counted, Distribution)
             or counted.unit == "none"
             or not counted.count
-            or entry.too_large
         ):
             entry = replace(entry, diagnosis=diagnose(entry.data, **how))
         diagnosed.append(entry)

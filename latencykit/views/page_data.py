@@ -21,11 +21,9 @@ from latencykit._records import record
 from latencykit._typing import Floats, Ints
 from latencykit.core.blocks import Block, MemoryPart, block_of_rows, entry_sums
 from latencykit.core.buckets import Buckets, EdgeBuckets, HdrBuckets
-from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import (
     HistogramLog,
-    expect,
-    scan_with_total,
+    scan_with_evidence,
     slot_edges,
     slot_numbers,
 )
@@ -34,6 +32,9 @@ from latencykit.core.samples import Samples, in_steps, stamp_step
 
 MOST, DIGITS, FINE = 300, 2, 600_000
 """Slots of a page, and the digits of its buckets where it would have more counts than FINE."""
+
+_ENTRIES = 1 << 20
+"""Counts of slots that wait to be added up."""
 
 LEAST_FINE = 50_000
 """The counts that a series may have, however many share the page."""
@@ -64,7 +65,6 @@ class PageBins:
     low: Floats  # edges of the buckets; upper ones ascend
     high: Floats
     width: float | None  # s; slot k is k · width ≤ t < (k + 1) · width, or (None) an interval
-    decoded: int  # number of counts of the slots at the log's full resolution
     open_ended: NDArray[np.bool_]  # buckets of which only the lower edge bounds the values
     rough: Floats | None = None  # edges of the bucket of two digits around each; None: it is one
 
@@ -142,21 +142,24 @@ def started(samples: Samples, most: int = MOST) -> HistogramLog:
     )
 
 
-def page_bins(log: HistogramLog, most: int = MOST, fine: int = FINE) -> tuple[PageBins, Histogram]:
-    """Return a log's slots, and the exact sum of all intervals, from one pass over its payloads."""
-    view = log[np.argsort(log.starts, kind="stable")]
-    typical = float(median(view.lengths))
-    overlap = (view.starts + view.lengths)[:-1] - view.starts[1:] > 0.5 * typical
-    overlaps = len(view) > 1 and bool(np.mean(overlap) > 0.02)
-    width = None  # each interval is a slot: they are few, and none overlaps another
-    if len(view) > most or overlaps:
-        width = nice_width(max(view.duration / most, typical if overlaps else 0.0))
-        view = view.with_tag("").resample(width)
-        expect(view, keep=False)
-    fold = _SlotsFold(len(view))
-    whole = scan_with_total(view, fold)
-    slots = fold.slots(view.starts, view.starts + view.lengths, width)
-    return slots if slots.index.size <= fine else slots.coarser(), whole
+def page_bins(log: HistogramLog, most: int = MOST, fine: int = FINE) -> PageBins:
+    """Return a log's slots, from the one pass over its payloads that tells its evidence, too."""
+    typical = float(median(log.lengths))
+    order, ends = np.argsort(log.starts, kind="stable"), log.starts + log.lengths
+    overlap = ends[order][:-1] - log.starts[order][1:] > 0.5 * typical
+    overlaps = len(log) > 1 and bool(np.mean(overlap) > 0.02)
+    width, at = None, np.argsort(order)  # an interval is a slot: they are few, and none overlaps
+    if len(log) > most or overlaps:
+        width = nice_width(max(log.duration / most, typical if overlaps else 0.0))
+        at = np.unique(slot_numbers(log.starts, width), return_inverse=True)[1].reshape(-1)
+    size = int(at.max(initial=-1)) + 1
+    start, end = np.full(size, np.inf), np.full(size, -np.inf)
+    np.minimum.at(start, at, log.starts)
+    np.maximum.at(end, at, ends)
+    fold = _SlotsFold(at, size)
+    scan_with_evidence(log, fold)
+    slots = fold.slots(start, end, width)
+    return slots if slots.index.size <= fine else slots.coarser()
 
 
 def nice_width(width: float, of: float | None = None) -> float:
@@ -168,11 +171,13 @@ def nice_width(width: float, of: float | None = None) -> float:
 
 
 class _SlotsFold:
-    """Collects each slot's buckets, its maximum and its sum."""
+    """Collects each slot's buckets and its maximum."""
 
-    def __init__(self, size: int) -> None:
-        self.max, self.sum = np.full(size, np.nan), np.zeros(size)
+    def __init__(self, slot: Ints, size: int) -> None:
+        self.slot = slot  # of each interval
+        self.max = np.full(size, np.nan)
         self._parts: dict[Buckets, list[tuple[Ints, Ints, Ints]]] = {}
+        self._size, self._most = 0, _ENTRIES
 
     def add(self, block: Block) -> None:
         """Take a block in."""
@@ -181,20 +186,28 @@ class _SlotsFold:
             return
         filled = np.flatnonzero(np.diff(block.indptr))
         last = index[block.indptr[filled + 1] - 1]
-        slot = block.rows[filled]
-        self.max[slot] = np.fmax(self.max[slot], buckets.high(last))
-        row = block.rows[block.entry_rows]
-        np.add.at(self.sum, row, block.counts * buckets.mid(index))
-        self._parts.setdefault(buckets, []).append((row, index, block.counts))
+        np.fmax.at(self.max, self.slot[block.rows[filled]], buckets.high(last))
+        sums = entry_sums(self.slot[block.rows][block.entry_rows], index, block.counts)
+        self._parts.setdefault(buckets, []).append(sums)
+        self._size += sums[0].size
+        if self._size > self._most:
+            self._size = sum(row.size for _, row, _, _ in self._added())
+            self._most = self._size + _ENTRIES
+
+    def _added(self) -> list[tuple[Buckets, Ints, Ints, Ints]]:
+        """Add up what is there of each layout: slots, indices, counts."""
+        for layout, parts in self._parts.items():
+            self._parts[layout] = [entry_sums(*map(np.concatenate, zip(*parts, strict=True)))]
+        return [(layout, *parts[0]) for layout, parts in self._parts.items()]
 
     def slots(self, start: Floats, end: Floats, width: float | None) -> PageBins:
         """Return the slots, the buckets of all layouts side by side."""
         rows, columns, counts = ([np.zeros(0, np.int64)] for _ in range(3))
         edges, size = [np.zeros((0, 5))], 0
-        for layout, parts in self._parts.items():
-            used, place = np.unique(
-                np.concatenate([index for _, index, _ in parts]), return_inverse=True
-            )
+        sums = np.zeros(start.size)
+        for layout, row, index, number in self._added():
+            np.add.at(sums, row, number * layout.mid(index))
+            used, place = np.unique(index, return_inverse=True)
             rough, coarse = layout, used
             if isinstance(layout, HdrBuckets) and layout.digits > DIGITS:
                 # The layout of two digits, whose buckets contain those that are used.
@@ -203,9 +216,9 @@ class _SlotsFold:
                 rough = HdrBuckets(DIGITS, layout.lowest, layout.scale)
             ends = (layout.high(used), layout.low(used), rough.high(coarse), rough.low(coarse))
             edges.append(np.column_stack((*ends, np.isnan(layout.upper_edge(used)))))
-            rows += [row for row, _, _ in parts]
+            rows.append(row)
             columns.append(place.reshape(-1) + size)
-            counts += [number for _, _, number in parts]
+            counts.append(number)
             size += used.size
         table, column = np.unique(np.concatenate(edges), axis=0, return_inverse=True)
         place = column.reshape(-1)[np.concatenate(columns)]
@@ -216,14 +229,13 @@ class _SlotsFold:
             start=start,
             end=end,
             max=self.max,
-            sum=self.sum,
+            sum=sums,
             indptr=indptr,
             index=index,
             counts=number,
             low=table[:, 1],
             high=table[:, 0],
             width=width,
-            decoded=place.size,
             open_ended=table[:, 4] > 0,
             rough=table[:, 2:4],
         )

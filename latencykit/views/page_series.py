@@ -45,9 +45,6 @@ PAGE_SIZE = 2_000_000
 _MOST_FINER = 3000
 """Most slots of a page that may be longer."""
 
-_COUNTS = 60_000_000
-"""Logs of more counts are not diagnosed for a page; an hour of a very busy server is 14 million."""
-
 _SHORT, _LABEL = 60, 14
 """Most characters of a series' name in a table, and beside a curve."""
 
@@ -81,15 +78,6 @@ class PageSeries:
             return []
         longest = np.argsort(-self.diagnosis.detected_stalls.duration, kind="stable")
         return sorted(longest[:most].tolist())
-
-    @property
-    def too_large(self) -> bool:
-        """The passes that a diagnosis takes over the log would take minutes."""
-        slots, data, counted = self.slots, self.data, self.counted
-        if not (slots and isinstance(data, HistogramLog) and isinstance(counted, Histogram)):
-            return False
-        # As if no interval of a time bin shared buckets with another.
-        return min(slots.decoded * len(data) / slots.start.size, counted.count) > _COUNTS
 
     @cached_property
     def packed(self) -> dict[str, object] | None:
@@ -140,7 +128,7 @@ class PageSeries:
         if isinstance(self.data, Distribution):
             return model_record(self.name, self.data)
         histogram = self.counted if isinstance(self.counted, Histogram) else None
-        return series_record(self.name, self.data, histogram=histogram)
+        return series_record(self.name, self.data, histogram=histogram, diagnosis=self.diagnosis)
 
     def rows(self, percentiles: Sequence[float]) -> dict[float, PercentileRecord]:
         """Percentile → row of the whole run, of those that the source knows."""
@@ -154,7 +142,9 @@ class PageSeries:
             and isinstance(self.counted, Histogram)
             and self.counted.count + self.counted.censored
         ):
-            record = series_record(self.name, self.data, further, histogram=self.counted)
+            record = series_record(
+                self.name, self.data, further, histogram=self.counted, footnotes=False
+            )
             rows |= {row["percentile"]: row for row in record["percentiles"]}
         return rows
 
@@ -269,14 +259,15 @@ def page_series(named: Mapping[str, Any], page_size: int = PAGE_SIZE) -> list[Pa
         if isinstance(data, Samples):
             counted = data.histogram()
             if data.start is not None and len(data) and len(log := started(data, most)):
-                slots = replace(page_bins(log, most, fine)[0], width=float(log.lengths[0]))
+                slots = replace(page_bins(log, most, fine), width=float(log.lengths[0]))
                 # The maxima of the requests of each slot, in place of those of their buckets.
                 largest = np.full(slots.start.size, -np.inf)
                 values = data.values[data.good].astype(np.float64)
                 np.maximum.at(largest, _slot_at(slots, data.offsets[data.good]), values)
                 slots = replace(slots, max=np.where(np.isfinite(largest), largest, np.nan))
         elif isinstance(data, HistogramLog):
-            slots, counted = page_bins(data, most, fine) if len(data) else (None, data.histogram())
+            slots = page_bins(data, most, fine) if len(data) else None
+            counted = data.histogram()
         # Classes of the style sheet for a chart's colour and marker.
         style = styles[label]
         colour, marker = style["color"], MARKERS.index(style["marker"])

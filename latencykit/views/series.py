@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NotRequired, TypedDict
 import numpy as np
 
 from latencykit._typing import PercentileName
+from latencykit.analysis.diagnosis import Diagnosis
 from latencykit.analysis.modes import find_modes
 from latencykit.analysis.omission import diagnosed, omission_text
 from latencykit.analysis.slow_times import incident_of
@@ -218,11 +219,13 @@ def series_record(
     *,
     brief: bool = False,
     footnotes: bool = True,
+    diagnosis: Diagnosis | None = None,
 ) -> SeriesRecord:
     """Return one series as a dictionary of plain values.
 
     With `brief` only those that tables show, and without `footnotes` none that stand below them,
-    which saves most of the time of thousands of series.
+    which saves most of the time of thousands of series. `diagnosis` is that of the data, if it is
+    known already.
     """
     data = in_nanoseconds(data)
     if isinstance(data, Summary):  # what the tool reports, judged where it also reports a count
@@ -242,7 +245,7 @@ def series_record(
             "supported_up_to": None
             if data.count is None
             else highest_supported_percentile(data.count, confidence),
-            "findings": list(filter(None, [omission_text(diagnosed(data, data))])),
+            "findings": list(filter(None, [omission_text(diagnosis or diagnosed(data, data))])),
         }
     evidence: object
     if histogram is None or isinstance(data, Histogram):
@@ -281,7 +284,7 @@ def series_record(
             "supported_up_to": number(limit),
         }
         if footnotes:
-            incident, found = None, diagnosed(data, counted)
+            incident, found = None, diagnosis or diagnosed(data, counted)
             if isinstance(evidence, TimedSupport) and isinstance(data, Samples | HistogramLog):
                 incident = incident_of(data, evidence, found)
             shape = []

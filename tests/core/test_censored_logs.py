@@ -83,7 +83,7 @@ def test_series_of_intervals_never_look_better_than_the_values():
         lambda log: log.to_unit("ms").to_unit("ns"),
         lambda log: pickle.loads(pickle.dumps(log)),
         for_transfer,
-        lambda log: page_bins(log)[0].log("ns"),
+        lambda log: page_bins(log).log("ns"),
     ],
     ids=["resample", "twice", "tag", "merge", "tags", "unit", "pickle", "carried", "page"],
 )

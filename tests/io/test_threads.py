@@ -77,7 +77,7 @@ def answers(path):
     yield fresh().resample("7s").histogram(), list(fresh().resample("7s"))
     yield fresh().between(20, 90).histogram(), list(fresh().between(20, 60))
     yield [one.histogram() for one in fresh().by_tag().values()]
-    yield vars(page_bins(fresh(), 40)[0])
+    yield vars(page_bins(fresh(), 40))
     yield lk.diagnose(fresh()).verdict
     blocks = blocks_of(fresh())
     columns = [(block.rows[block.entry_rows], block.index, block.counts) for block in blocks]

@@ -116,7 +116,7 @@ def test_intervals_of_many_tags_are_summed():
     intervals = intervals_of(together, [50])
     assert (intervals.start.size, intervals.typical) == (7, 1.0)
     assert intervals.count.tolist() == [120.0] * 7
-    slots, _ = page_bins(together)
+    slots = page_bins(together)
     assert (slots.end - slots.start).tolist() == [1.0] * 7
 
 

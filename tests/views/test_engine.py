@@ -70,7 +70,7 @@ def test_lines_over_time_are_those_of_the_chart(engine: Any) -> None:
       const found = overTime(await unpack(one));
       return [100, 99, 50].map((p) => found[p].map((row) => row && row.value));
     }))"""
-    found = engine(code, [packed(page_bins(log)[0]) for log in logs])
+    found = engine(code, [packed(page_bins(log)) for log in logs])
     for log, lines in zip(logs, found, strict=True):
         values = intervals_of(log, (99, 50)).values
         for own, p in zip(lines, (100, 99, 50), strict=True):
@@ -96,7 +96,7 @@ def test_intervals_of_differences_contain_the_true_one(engine: Any, step: float)
         level = step / 0.75**0.5 * autoregression(rng, size, 0.5)
         duration = rng.lognormal(14 + np.repeat(level, 50), 0.4)
         samples = lk.Samples(start=np.arange(duration.size) * 20_000_000, duration=duration)
-        worlds.append(packed(page_bins(samples.to_log("1s"))[0]))
+        worlds.append(packed(page_bins(samples.to_log("1s"))))
     code = """Promise.all(asked.map(async (one) => {
       const data = await unpack(one), half = data.start.length / 2, percentiles = [50, 90];
       const [a, b] = [[0, half], [half, 2 * half]].map((range) => partRows(data, [range], percentiles, true).rows);
