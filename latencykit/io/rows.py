@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from latencykit._arrays import as_positions
 from latencykit._limits import current_limits
 from latencykit._records import record
-from latencykit._text import printable
+from latencykit._text import format_items, printable
 from latencykit._threads import in_order, jobs
 from latencykit._typing import AnyArray, AnySeries, Ints
 from latencykit.core.columns import Cells, Words, encoded, joined, matching, select
@@ -45,6 +45,7 @@ _ODD = re.compile(rb"\0|^[ \t]+\r?$", re.MULTILINE)
 _WIDEST = 1 << 24  # characters of a piece's cells, each as wide as the widest
 _DIGITS = b"+-.0123456789Ee \0"
 _WORKERS = 4
+_MOST_TOTALS = 12  # rows
 
 
 @record()
@@ -71,6 +72,11 @@ class RowLayout:
     padded: bool = True
     # whether rows of more fields than columns are corrupt; pandas would cut them
     exact: bool = False
+    # whether rows are requests: last ones that begin with Total, Mean or the like are none
+    totalled: bool = False
+    # number columns whose cells may say that a request failed, and what recognises these: a
+    # piece with such cells has them as text
+    failures: Mapping[str, Callable[[str], int]] = field(default_factory=dict)
 
 
 @record(eq=False)
@@ -159,6 +165,7 @@ def table_chunks(
     layout = replace(layout, padded=layout.sep != " " and f"{layout.sep} " in source.head.text)
     parse = partial(_parsed, source=source, options=options, layout=layout)
     pieces = _pieces(source, layout, tail)
+    pieces = _without_totals(pieces, layout, tail, notes) if layout.totalled else pieces
     # what is skipped is reported in order
     alone = options.lenient or source.head.whole
     threads = 1 if alone else min(_WORKERS, jobs(options.jobs))
@@ -195,6 +202,34 @@ def _pieces(source: Source, layout: RowLayout, tail: bytearray) -> Iterator[_Pie
     if end:
         yield _Piece(at, pending[:end], skip)
     tail += pending[end:]
+
+
+_TOTAL = re.compile(
+    rb"\W*(?:(?:grand )?totals?|sum|average|avg|mean|median|min|max|count|std|[\d.]+%)[\W\d]*",
+    re.IGNORECASE,
+)
+
+
+def _without_totals(
+    pieces: Iterator[_Piece], layout: RowLayout, tail: bytearray, notes: list[str]
+) -> Iterator[_Piece]:
+    """Pieces without the rows of a spreadsheet's sums and means at the end of the last one."""
+    sep, held = None if layout.sep == " " else layout.sep.encode(), next(pieces, None)
+    while held is not None:
+        following = next(pieces, None)
+        rows = [] if following else (held.data + tail).rstrip().rsplit(b"\n", _MOST_TOTALS)
+        labels = [next(filter(bytes.strip, row.split(sep)), b"") for row in rows]
+        end = len(rows)
+        while end > held.skip + 1 and _TOTAL.fullmatch(labels[end - 1]):
+            end -= 1
+        kept = b"\n".join(rows[:end]) + b"\n"
+        if rows[end:] and not any(label + (sep or b" ") in kept for label in labels[end:]):
+            tail.clear()
+            held = replace(held, data=kept)
+            seen = printable(rows[end].decode("utf-8", "replace"), 40)
+            notes.append(f"{format_items(len(rows) - end, 'row')} of totals left out: {seen!r}")
+        yield held
+        held = following
 
 
 def _count(data: bytes, character: bytes) -> int:
@@ -367,6 +402,10 @@ def _parsed(
     piece: _Piece, source: Source, options: ReadOptions, layout: RowLayout
 ) -> tuple[Table, int]:
     """Good rows of a piece, and how many it has; corrupt ones raise or are reported."""
+    header = "".join(source.head.lines[layout.skip - 1 : layout.skip]).encode()
+    if header and piece.data.find(header, piece.skip) >= 0:  # of tables that were put together
+        again = rb"^" + re.escape(header) + rb"\r?$"
+        piece = replace(piece, data=re.sub(again, b"", piece.data, flags=re.MULTILINE))
     for read in (_by_numpy, _by_arrow):
         table = read(piece.data, piece.skip, layout)
         if table is not None:
@@ -458,9 +497,13 @@ def _good_rows(
     for name in layout.numbers:
         if frame[name].dtype.kind not in "iuf":
             text = frame[name]
-            frame[name] = pd.to_numeric(text, errors="coerce")
-            bad |= (frame[name].isna() & text.notna()).to_numpy()
-        bad |= _unfit(frame[name].to_numpy(), name, layout)
+            numbers = pd.to_numeric(text, errors="coerce")
+            words = text[numbers.isna() & text.notna()]
+            failed = text.isin([*filter(layout.failures.get(name, lambda _: 0), words.unique())])
+            bad |= (numbers.isna() & text.notna() & ~failed).to_numpy()
+            frame[name] = text.astype("category") if failed.any() else numbers
+        if frame[name].dtype.kind in "iuf":
+            bad |= _unfit(frame[name].to_numpy(), name, layout)
     if not bad.any():
         return frame
     needed = [name for name in layout.numbers if name not in layout.optional] or list(
@@ -494,8 +537,10 @@ def _rows_in(
     found: list[tuple[int | None, str]] = []
     wanted, row = iter(rows), -1
     next_row = next(wanted, None)
+    header = ""
     for _ in range(skip):
-        next(lines, "")
+        header = next(lines, "")
+    names = next(csv.reader([header], delimiter=sep if sep != " " else "\0"), [])
     reader = csv.reader(lines, delimiter=sep if sep != " " else "\0")
     before = first - 1 + skip
     # Python's parser refuses some rows, such as one with a field of a megabyte.
@@ -506,7 +551,7 @@ def _rows_in(
             start, before = before + 1, first - 1 + skip + reader.line_num
             if not "".join(fields).strip() and len(fields) < 2:  # as pandas has it
                 continue
-            if comment and fields[0].startswith(comment):
+            if (comment and fields[0].startswith(comment)) or fields == names:
                 continue
             row += 1
             if row == next_row:

@@ -25,7 +25,7 @@ from latencykit.io.build import EMPTY, FINE, base_unit, data_from_values, furthe
 from latencykit.io.raw.aggregates import bounded, counted_data, level_of, percentile_data
 from latencykit.io.raw.cells import Times, times_of
 from latencykit.io.raw.columns import ColumnPlan
-from latencykit.io.raw.outcomes import combined, outcome_of
+from latencykit.io.raw.outcomes import UNKNOWN, combined, failure_in, outcome_of
 from latencykit.io.rows import Table
 from latencykit.io.source import Data, Locate, ReadOptions, Source, refuse_rows
 from latencykit.units import NANOSECONDS
@@ -70,12 +70,12 @@ class _Rows:
 
     def columns(self, frame: Table) -> Columns:
         """Return the columns of `Samples` (tags and series as codes) of the usable rows."""
-        plan, times = self.plan, self._times(frame)
-        outcome = np.zeros(len(frame), np.int8)
+        plan, (times, outcome) = self.plan, self._times(frame)
         if plan.outcomes:
             read = [outcome_of(frame[reading.column], reading) for reading in plan.outcomes]
             self.strange |= dict.fromkeys(word for _, strange in read for word in strange)
-            outcome, silent = combined([codes for codes, _ in read])
+            outcome[outcome == 0] = UNKNOWN
+            outcome, silent = combined([*(codes for codes, _ in read), outcome])
             self.tally["silent"] += silent
         bad = np.logical_or.reduce([column.corrupt for column in times.values()])
         empty, negative = times["duration"].missing, times["duration"].ns < 0
@@ -127,8 +127,11 @@ class _Rows:
         self.tally["rows"] += len(columns["duration"])
         return columns
 
-    def _times(self, frame: Table) -> dict[str, Times]:
-        """All columns of times; rows in which one cannot be read raise or are reported."""
+    def _times(self, frame: Table) -> tuple[dict[str, Times], NDArray[np.int8]]:
+        """All columns of times, and the outcomes that stand in place of latencies (``timeout``).
+
+        Rows in which a time cannot be read raise or are reported.
+        """
         plan = self.plan
         moments = {
             role: times_of(frame[column.column], column.kind, column.unit, stamps=True)
@@ -161,6 +164,16 @@ class _Rows:
             times["low"] = times_of(frame[plan.shape.low.column], plan.kind, plan.unit)
         if plan.shape is not None and plan.shape.count is not None:
             times["count"] = times_of(frame[plan.shape.count], "number", "none")
+        failure, cells, given = (
+            np.zeros(len(frame), np.int8),
+            frame[plan.duration],
+            times["duration"],
+        )
+        if plan.shape is None and isinstance(cells, Words) and given.corrupt.any():
+            failures = [*(failure_in(name or "") for name in cells.names.tolist()), 0]
+            failure[given.corrupt] = np.array(failures, np.int8)[cells.codes[given.corrupt]]
+            missing, corrupt = given.missing | (failure > 0), given.corrupt & (failure == 0)
+            times["duration"] = given._replace(missing=missing, corrupt=corrupt)
         times |= moments
         reported = np.zeros(len(frame), np.bool_)
         for role, column in times.items():
@@ -176,7 +189,7 @@ class _Rows:
                     f"this row has no {what} that can be read", expected,
                 )  # fmt: skip
             reported |= column.corrupt
-        return times
+        return times, failure
 
     def notes(self) -> list[str]:
         """Return one sentence per kind of row that was left out."""

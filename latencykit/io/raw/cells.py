@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -17,6 +18,7 @@ from latencykit.core.columns import Cells, Words, coded, matching
 from latencykit.core.samples import as_nanoseconds
 from latencykit.errors import InvalidArgumentError
 from latencykit.io.build import EMPTY, numbers_of, unit_in, word_set, words_in
+from latencykit.io.raw.outcomes import failure_in
 from latencykit.units import NANOSECONDS, parse_duration
 
 Sample: TypeAlias = "Mapping[str, Cells]"
@@ -276,16 +278,25 @@ _JUDGED = 60
 _LONGEST_WORD = 80
 _ISO_SPAN = re.compile(r"[-+]?P(?:\d+D)?T?[\dHMS.,]+", re.IGNORECASE)
 _GROUPED_SPAN = re.compile(r"[-+]?\d{1,3}(?:,\d{3})+(?:\.\d+|,\d{3})\s*[A-Za-zµμ]+$")
-_ZULU = re.compile(r"(\d) ?(?:UTC|GMT)$")
-# 2019/09/06 - 08:33:33 of Gin, and date and time of W3C logs, which a tab separates
-_APART = re.compile(r"^(\d{4})[/-](\d\d)[/-](\d\d)(?: - |\t|(?<=\d/\d\d) )(?=\d\d:)")
+_REWRITTEN = (
+    (re.compile(r"([-+]\d\d:?\d\d) ?(?:[A-Z]{3,4}|\[[\w/+-]+\])$"), r"\1"),  # of Go, and of Java
+    (re.compile(r"^\[|\]$|[\u00a0\u202f]|@(?= \d)"), " "),  # of web servers, ICU, Kibana
+    (re.compile(r"(\d) ?(?:UTC|GMT)$"), r"\1Z"),
+    (re.compile(r"(?<=:\d\d),(?=\d)"), "."),
+    # 2019/09/06 - 08:33:33 of Gin, and date and time of W3C logs, which a tab separates
+    (re.compile(r"^(\d{4})[/-](\d\d)[/-](\d\d)(?: - |\t|(?<=\d/\d\d) )(?=\d\d:)"), r"\1-\2-\3T"),
+)
+"""Patterns of dates, and what makes them such as pandas reads."""
 _MONTHS = "JanFebMarAprMayJunJulAugSepOctNovDec"
 _WEB = re.compile(
     r"\[?([0-2]\d|3[01])/(Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)/(\d{4}):"
     r"((?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,9})?)(?: ?([-+])(\d\d):?(\d\d))?\]?"
 )
 _SPELLED_SPAN = re.compile(r"([-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?)\s*([A-Za-zµμ]+)")
-_DATED = re.compile(r"\s*[-+]?\[?\d")
+_DATED = re.compile(
+    r"\s*(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? *)?"
+    r"(?:[-+]?\[?\d|(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]* *\d)"
+)
 _CLOCK = re.compile(r"(?:\d+ days? ?)?\d+:\d\d(?::\d\d(?:[.,]\d+)?)?")
 
 
@@ -312,7 +323,10 @@ def kind_of(cells: Cells) -> Kind:
     readers: dict[Kind, Any] = {"number": numbers_of, "span": _spans, "moment": _moments}
     for kind, read in readers.items():
         values = read(texts) if texts else np.zeros(0)
-        if np.count_nonzero(values == values) > 0.5 * len(texts):  # neither NaN nor NaT
+        fitting = int(np.count_nonzero(values == values))  # neither NaN nor NaT
+        if fitting and 2 * fitting <= len(texts):
+            fitting += sum(map(bool, map(failure_in, texts)))
+        if 2 * fitting > len(texts):
             return kind
     return "word"
 
@@ -321,7 +335,7 @@ def times_of(cells: Cells, kind: Kind, unit: str, *, stamps: bool = False) -> Ti
     """Return cells as nanoseconds; numbers are of `unit` (``none``: they stay as they are).
 
     With `stamps`, fractional seconds since the epoch are meant to the microsecond, which is all
-    that a float holds.
+    that a float holds. Of moments, `unit` may be their style (see `date_style`).
     """
     if not isinstance(cells, Words) and cells.dtype.kind in _KINDS:
         missing = np.isnat(cells)
@@ -342,7 +356,7 @@ def times_of(cells: Cells, kind: Kind, unit: str, *, stamps: bool = False) -> Ti
     codes, names = coded(cells)
     texts = [name.strip() for name in names]
     empty = np.array([*(text in EMPTY for text in texts), True])
-    parsed = _spans(texts) if kind == "span" else _moments(texts)
+    parsed = _spans(texts) if kind == "span" else _moments(texts, unit if "%" in unit else "")
     none = np.append(parsed != parsed, True)
     ns = np.append(parsed.astype(np.float64 if kind == "span" else np.int64), 0)
     return Times(np.where(none, 0, ns)[codes], empty[codes], (none & ~empty)[codes])
@@ -400,25 +414,45 @@ def _span(text: str) -> float:
     return np.nan
 
 
-def _moments(texts: Sequence[str]) -> AnyArray:
+def _moments(texts: Sequence[str], style: str = "") -> AnyArray:
     """Dates, UTC unless they say otherwise; NaT where they are none."""
     if not any(map(_DATED.match, texts)):
         return np.full(len(texts), "NaT", "M8[ns]")
     if _WEB.match(next(filter(None, texts), "")):
         with contextlib.suppress(ValueError):  # of a day that its month lacks
             return _web_moments(texts)
+    moments = _dates(texts, "ISO8601").copy()
+    left = [k for k in np.flatnonzero(np.isnat(moments)).tolist() if texts[k] not in EMPTY]
+    if left:  # as people, spreadsheets, Gin and web servers write them
+        texts = [texts[k] for k in left]
+        for pattern, usual in _REWRITTEN:
+            texts = [pattern.sub(usual, text) for text in texts]
+        for like in ("ISO8601", "%d/%b/%Y:%H:%M:%S %z", style or date_style(texts)):
+            moments[left] = np.where(np.isnat(moments[left]), _dates(texts, like), moments[left])
+    return moments
+
+
+def _dates(texts: Sequence[str], style: str) -> AnyArray:
     import pandas as pd
 
     text = pd.Series(texts, dtype=object)
-    moments = pd.to_datetime(text, utc=True, format="ISO8601", errors="coerce")
-    if moments.isna().any():  # as people, Gin and web servers write them
-        text = text.str.replace(_ZULU, r"\1Z", regex=True)
-        text = text.str.replace(_APART, r"\1-\2-\3T", regex=True)
-        web = text.str.strip("[]")
-        for some, style in ((text, "ISO8601"), (web, "%d/%b/%Y:%H:%M:%S %z")):
-            when = pd.to_datetime(some, utc=True, format=style, errors="coerce")
-            moments = moments.fillna(when)
-    return as_nanoseconds(moments)
+    return as_nanoseconds(pd.to_datetime(text, utc=True, format=style, errors="coerce"))
+
+
+def date_style(texts: Sequence[str]) -> str:
+    """Return the format of dates as people write them, with the order of day and month that fits.
+
+    Where both fit, the month is first.
+    """
+    from pandas.tseries.api import guess_datetime_format
+
+    first = next(filter(_DATED.match, texts), "").replace("PM", "AM")  # it guesses no PM
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # that a date allows one order only
+        styles = [guess_datetime_format(first, dayfirst=day) for day in (False, True)]
+    return min(
+        filter(None, styles), key=lambda like: np.isnat(_dates(texts, like)).sum(), default=""
+    )
 
 
 def _web_moments(texts: Sequence[str]) -> AnyArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -22,6 +23,7 @@ from latencykit.io.raw.cells import (
     Kind,
     Sample,
     are_statistics,
+    date_style,
     kind_of,
     latency_columns,
     named,
@@ -56,7 +58,7 @@ class TimestampColumn:
 
     column: str
     kind: Kind
-    unit: str
+    unit: str  # of numbers; of dates as text, how they are written
 
 
 @record()
@@ -192,6 +194,8 @@ def plan_of(
     outcomes, known = _understood(sample, rest, notes)
     connection, tag = roles.get("connection"), roles.get("tag")
     moments = _moments(sample, roles, unit if kind == "number" else "ns", notes)
+    ended = moments["start"].unit if bounds and kind == "moment" else unit
+    ended = moments["start"].unit if bounds and kind == "moment" else unit
     if tag is not None:  # unless nearly every row has another
         kinds = len(coded(sample[tag.column])[1])
         if kinds > _MOST_TAGS and kinds > sample[tag.column].shape[0] / 4:
@@ -214,7 +218,7 @@ def plan_of(
         tag=tag.column if tag else None,
         series=roles["series"].column if "series" in roles else None,
         notes=tuple(notes), unit_column=unit_column, shape=shape,
-        ended=TimestampColumn(chosen.column, kind, unit) if bounds else None,
+        ended=TimestampColumn(chosen.column, kind, ended) if bounds else None,
     )  # fmt: skip
 
 
@@ -393,6 +397,11 @@ def _moments(
             notes.append(f"column {part.column!r} is not understood as a time; it is left out")
             continue
         stated = part.unit or "ns"
+        dates = present(sample[part.column]) if kind == "moment" else [""]
+        if re.match(r"\d{1,2}/\d{1,2}/", dates[0]):  # as the first rows have it, all others do
+            stated = date_style(dates)
+            order = "month" if "%m/%d" in stated else "day"
+            notes.append(f"column {part.column!r}: of dates, the {order} comes first")
         if kind == "number":
             # Points in time fit 64 bits of nanoseconds; a column `time_ms` may hold microseconds.
             values = _values(sample[part.column])

@@ -25,6 +25,7 @@ from latencykit.io.raw.cells import (
 )
 from latencykit.io.raw.columns import plan_of
 from latencykit.io.raw.log_parts import sniff_requests
+from latencykit.io.raw.outcomes import failure_in
 from latencykit.io.rows import RowLayout, Table, refuse_twice, row_texts, table_chunks
 from latencykit.io.source import Confidence, Data, DocumentSource, Head, ReadOptions, Source
 
@@ -177,8 +178,8 @@ def sniff_csv(head: Head) -> Confidence:
         columns = dialect.columns if dialect.header else ()
         bounds, names = start_and_end(columns), latency_columns(columns)[0]
         sample = dialect.sample() if bounds or names else {}
-        kind = "moment" if bounds else "span"
-        if not any(kind_of(sample[part.column]) == kind for part in bounds or names):
+        kinds = ("moment",) if bounds else ("span", "number")
+        if not any(kind_of(sample[part.column]) in kinds for part in bounds or names):
             return Confidence.NO
     if not dialect.header:  # words in rows and none above them
         from latencykit.io import percentile_lines
@@ -240,6 +241,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     layout = RowLayout(
         dialect.columns, numbers, words, dialect.sep, dialect.skip, optional=numbers,
         comment=dialect.comment, na=EMPTY, largest=dict.fromkeys(numbers, 2.0**63), exact=True,
+        totalled=plan.shape is None, failures={plan.duration: failure_in},
     )  # fmt: skip
     notes = [
         f"column {name!r}: {_MEANT[local[name]]}, as in the other columns"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -81,13 +82,14 @@ def sniff_document(head: Head) -> Confidence:
         begin = len(text) - len(text[1:].lstrip())
         fits = _LIST.match(text) is not None or _has_latency(_first_value(text, begin))
     elif text[:1] == "{" and sniff_lines(head) == Confidence.NO:
-        lists = list(re.finditer(r'"([^"\\]{1,80})"\s*:\s*\[\s*', text))
+        lists = list(re.finditer(r'"([^"\\]{1,80})"\s*:\s*(?:\[|\{\s*"0"\s*:)\s*', text))
         names = [match[1] for match in lists]
         named = looks_aggregated(names) or any(
             re.match(r'-?[\d.]|"\d', text[match.end() :]) and latency_columns([match[1]])[0]
             for match in lists
         )
         fits = named or any(_has_latency(_first_value(text, match.end())) for match in lists[:5])
+        fits = fits or _are_objects(text)
     else:
         fits = False
     return Confidence.GENERIC if fits else Confidence.NO
@@ -309,7 +311,11 @@ def _lines_of(source: Source, rows: Sequence[int]) -> list[tuple[int | None, str
 
 def read_document(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read a list of objects or of numbers, or an object of lists."""
-    records, lists = _lists_in(json_text.load(source))
+    notes: list[str] = []
+    text = source.text().lstrip()
+    several = text[:1] == "{" and _are_objects(text)
+    value = [*json_text.values(text, source, notes)] if several else json_text.load(source)
+    records, lists = _lists_in(value)
     if not any(lists.values()):
         raise source.corrupt(1, "it contains no list", "a list of objects or of numbers", "")
     if records is not None:
@@ -334,14 +340,26 @@ def read_document(source: Source, options: ReadOptions) -> dict[str, Data]:
     def locate(rows: Sequence[int]) -> list[tuple[int | None, str]]:
         return [(None, f"entry {row + 1}") for row in rows]
 
-    return build_data([table], plan, options, source, locate, [])
+    return build_data([table], plan, options, source, locate, notes)
+
+
+def _are_objects(text: str) -> bool:
+    """True if requests follow one another, each on several lines."""
+    with contextlib.suppress(ValueError, RecursionError):
+        first, end = _DECODER.raw_decode(json_text.without_halves(text))
+        alone = not (are_statistics(json_text.flat(first)) or _lists_in(first)[0])
+        return _has_latency(first) and alone and text[end:].lstrip()[:1] == "{"
+    return False
 
 
 def _lists_in(value: object) -> tuple[list[Any] | None, dict[str, list[Any]]]:
     """The list of records in a document, if there is one, and all lists by name."""
     if isinstance(value, list):
         return (value if value and isinstance(value[0], dict) else None), {"1": value}
-    items = value.items() if isinstance(value, dict) else ()
+    items: Iterable[tuple[str, Any]] = value.items() if isinstance(value, dict) else ()
+    keys = [[*column] for _, column in items if isinstance(column, dict)]
+    if len(keys) > 1 and all(each == [*map(str, range(len(keys[0])))] for each in keys):
+        items = [(name, [*column.values()]) for name, column in items if isinstance(column, dict)]
     lists = {name: column for name, column in items if isinstance(column, list)}
     some = (column for column in lists.values() if column and _has_latency(column[0]))
     records = next(some, None)

@@ -312,6 +312,12 @@ def outcome_of_word(text: str) -> int | None:
     return None
 
 
+def failure_in(text: str) -> int:
+    """Return the position in `OUTCOMES` of a failure that stands in place of a latency, else 0."""
+    word = text.strip().lower()
+    return 0 if word in _TRUE | _FALSE else outcome_of_word(word) or 0
+
+
 def _of_http(status: int) -> int:
     """408 and 504 are timeouts; the client gave up on a 499; 0 and below: no reply."""
     if status in (408, 504):
