@@ -291,11 +291,8 @@ def browser() -> Iterator[Any]:
     api = pytest.importorskip(
         "playwright.sync_api", reason="the package playwright drives the browser"
     )
-    chromium = (
-        shutil.which("chromium")
-        or shutil.which("chromium-browser")
-        or shutil.which("google-chrome")
-    )
+    names = ("chromium", "chromium-browser", "google-chrome")
+    chromium = next(filter(None, map(shutil.which, names)), None)
     if chromium is None:
         pytest.skip("no Chromium here")
     with api.sync_playwright() as playwright:

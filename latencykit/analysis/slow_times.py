@@ -417,8 +417,8 @@ class Incident:
         --------
         >>> moved = ((50.0, 5e6, 5e6), (99.0, 206e6, 12e6))
         >>> Incident(200, 206, 149, 200, without=moved).text
-        '149 of the 200 slowest requests (above p99) fall into 6 s (200 s to 206 s); without them \
-p99 is 12 ms instead of 206 ms'
+        '149 of the 200 slowest requests (above p99) fall into 6 s (200 s to 206 s); without that \
+time p99 is 12 ms instead of 206 ms'
         >>> Incident(200, 206, 0, 0, without=moved).text
         'p99 206 ms (12 ms without the stall of 6 s, 200 s to 206 s)'
         """
@@ -446,7 +446,7 @@ p99 is 12 ms instead of 206 ms'
             f"{name}{' is' if not k else ''} {less} instead of {value}"
             for k, (name, value, less) in enumerate(moved)
         )
-        return f"{text}; without them {rest}"
+        return f"{text}; without that time {rest}"
 
 
 def find_incident(

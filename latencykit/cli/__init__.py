@@ -17,7 +17,7 @@ from typing import Any
 import click
 
 from latencykit import __version__
-from latencykit._text import printable, without_secrets
+from latencykit._text import did_you_mean, printable, without_secrets
 from latencykit.errors import LatencyKitError
 
 __all__ = ["main"]
@@ -93,6 +93,14 @@ class Tasks(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         return [example.split()[0] for commands in TASKS.values() for example in commands]
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        known = self.list_commands(ctx)
+        if args[0] not in known and not args[0].startswith("-"):
+            ctx.fail(f"No such command {args[0]!r}{did_you_mean(args[0], known)}")
+        return super().resolve_command(ctx, args)
+
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self.list_commands(ctx):
             return None
@@ -110,7 +118,8 @@ class Tasks(click.Group):
             quiet = click.Option(
                 ["-q", "--quiet"], is_flag=True, expose_value=False, callback=silence, help=_QUIET
             )
-            command.params.append(quiet)
+            for one in (command, *getattr(command, "commands", {}).values()):
+                one.params.append(quiet)
         if isinstance(command, click.Group) or any("-o" in one.opts for one in command.params):
             import logging
 

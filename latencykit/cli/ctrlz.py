@@ -97,15 +97,15 @@ def command(
         named = f"the container {test['container']}"
         if test["pid"] is not None:
             named = f"{program(test['pid'])} (process {test['pid']}) and its child processes"
-        if not click.confirm(f"freeze {named} for {test['stall']}?", err=True):
-            raise InvalidArgumentError("nothing was frozen")
+        if not _agreed(f"freeze {named} for {test['stall']}?"):
+            raise InvalidArgumentError("nothing was frozen; --yes agrees in advance")
     if test["through"] is not None:
         from latencykit.ctrlz.targets import ProxyTarget
 
         proxy = ProxyTarget(test["through"], test["url"], remote=True)
         question = f"{proxy.host} is not this machine; do its owners agree to the load?"
-        if not (yes or proxy.local or click.confirm(question, err=True)):
-            raise InvalidArgumentError("nothing was sent")
+        if not (yes or proxy.local or _agreed(question)):
+            raise InvalidArgumentError("nothing was sent; --yes agrees in advance")
         test["remote"] = True
     result = ctrlz(load_generator, format=format_in, progress=note, **test)
     if out is not None:
@@ -120,3 +120,13 @@ def command(
             print_text("\n".join(prose(word, style) for word in words) + "\n", style)
         print_text(ctrlz_text(result, style), style)
     return 0 if result.verdict in ("honest", "unknown") else 1
+
+
+def _agreed(question: str) -> bool:
+    """Ask; where nobody is there to answer, the answer is no."""
+    try:
+        return click.confirm(question, err=True)
+    except click.Abort as stopped:
+        if isinstance(stopped.__context__, EOFError):
+            return False
+        raise

@@ -120,10 +120,11 @@ def check(
     again: str | None,
     style: str,
 ) -> int:
-    """Judge a run by the history: same, better, worse, confirm or unknown.
+    """Judge a run by the history.
 
-    Exit status 1: worse. A change is reported once, when three runs in a row agree: later commits,
-    or the reruns of --confirm. With confirm, run it again.
+    The verdict is same, better, worse, confirm or unknown. Exit status 1: worse. A change is
+    reported once, when three runs in a row agree: later commits, or the reruns of --confirm. With
+    confirm, run it again.
     """
     from latencykit.history.history import History, parse_labels
     from latencykit.views.history import check_record, check_text, sentence
@@ -188,7 +189,7 @@ def show(
     heatmap: bool,
     style: str,
 ) -> int:
-    """Show statistics over the runs: levels, noise bands, and where they changed."""
+    """Show levels, noise bands and changes over the runs."""
     from latencykit.history.history import History, trends_of
     from latencykit.views.history import show_record, show_text
 
@@ -254,7 +255,7 @@ def _write(history: History, trends: list[Any], out: Path, *, heatmap: bool) -> 
             f"{name}: the history has statistics only; a heat map needs distributions"
         )
     with atomic(out) as temporary:
-        save(history_heatmap, drawn, temporary)
+        save(history_heatmap, drawn, temporary, name=name)
 
 
 def _seconds(text: str | None) -> float | None:

@@ -403,6 +403,9 @@ class History:
                 if others != [text]
                 else "no earlier run of this benchmark"
             )
+        else:
+            of = f" of branch {self._branch}" if self._branch else ""
+            notes.append(f"the store has no runs{of} yet")
         return HistoryVerdict(tuple(rows), tuple(notes))
 
 

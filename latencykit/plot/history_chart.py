@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm
 from matplotlib.ticker import FixedLocator, FuncFormatter
 
-from latencykit._text import plain
+from latencykit._text import format_items, plain
 from latencykit.analysis.judge import SETTINGS
 from latencykit.core.histogram import Histogram
 from latencykit.plot.axes import fit_values
@@ -76,17 +76,18 @@ def history(
     tidy(ax, "run")
     named = plain(", ".join(filter(None, machines)))
     band = "shaded: where 95 of 100 unchanged runs lie"
-    conditions = " · ".join(filter(None, (f"{len(runs):,} runs", named, band)))
+    conditions = " · ".join(filter(None, (format_items(len(runs), "run"), named, band)))
     trend = next((trend for trend in data if trend.changes), data[0])
     name = f"{plain(trend.series)} {trend.statistic}"
     finding = f"{name} has not changed in {len(trend.runs):,} runs"
     if len(trend.runs) <= SETTINGS.min_history_runs:
-        finding = f"{name}: {len(trend.runs)} runs, too few to show a change"
+        count = format_items(len(trend.runs), "run")
+        finding = f"{name}: {count}, too few to show a change"
     elif trend.changes:
         change = trend.changes[-1]
         step = change.after / change.before - 1
         levels = (format_value(value, trend.unit) for value in (change.before, change.after))
-        finding = f"{name} {'rose' if step > 0 else 'fell'} by {abs(step):.0%}, "
+        finding = f"{name} {'rose' if step > 0 else 'fell'} by {100 * abs(step):.0f} %, "
         finding += f"from {' to '.join(levels)}, at {trend.runs[change.last].label}"
     head(ax, finding, conditions, title, subtitle)
     return ax
@@ -116,6 +117,7 @@ def history_heatmap(
     data: Sequence[tuple[StoredRun, Histogram]],
     *,
     ax: Axes | None = None,
+    name: str = "",
     title: str | None = None,
     subtitle: str | None = None,
 ) -> Axes:
@@ -146,7 +148,7 @@ def history_heatmap(
         values = [float(h.percentile(p)) for h in histograms]
         ax.plot(range(len(runs)), values, color=colour, linewidth=1.2)
         ax.annotate(
-            f"p{p:g}", (len(runs) - 1, values[-1]), (4, 0), textcoords="offset points",
+            f"p{p:g}", (len(runs) - 0.5, values[-1]), (4, 0), textcoords="offset points",
             color=colour, fontsize=9, va="center", annotation_clip=False,
         )  # fmt: skip
     ax.set_ylim(edges[0], edges[-1])
@@ -156,5 +158,6 @@ def history_heatmap(
     bar.outline.set_edgecolor(MUTED)
     machines = dict.fromkeys(", ".join(run.labels.values()) for run in runs)
     sides = "from left to right: " + "; ".join(map(plain, machines)) if len(machines) > 1 else ""
-    head(ax, f"{len(runs):,} runs, share of their requests by latency", sides, title, subtitle)
+    finding = f"{format_items(len(runs), 'run')}, share of their requests by latency"
+    head(ax, f"{plain(name)}: {finding}" if name else finding, sides, title, subtitle)
     return ax

@@ -227,7 +227,7 @@ def headline(comparison: Comparison, out_unit: str | None = None) -> str:
     if comparison.would_show and not parts:
         shown = comparison.would_show
         sizes = ", ".join(f"{format_change(size)} at {name}" for name, size in shown)
-        text = f"no change shown; {sizes} would have been"
+        text += f": no change shown; {sizes} would have been"
     text += f": {', '.join(parts)}" if parts else ""
     if comparison.tolerates is not None:
         noise = format_share(comparison.tolerates)

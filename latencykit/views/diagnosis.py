@@ -85,7 +85,7 @@ def sentences_of(result: Diagnosis) -> tuple[str, ...]:
         texts = [stall, _missing_text(result), sure, *first, *findings.values()]
     elif result.verdict == "clean" and _is_samples(result) and not len(result.detected_stalls):
         due = f"{_due_text(result)}, within what chance allows: the slow ones delayed no others"
-        stall += "; others were sent on meanwhile"
+        stall += "; others were sent meanwhile"
         texts = [stall, due, sure, *first, *findings.values()]
     elif result.verdict == "clean":
         stalls = "stall" if left is not None and left.length.size == 1 else "stalls"

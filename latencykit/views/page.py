@@ -327,7 +327,8 @@ def explorer_html(series: Sequence[PageSeries], percentiles: Sequence[float]) ->
             f"<i class='swatch {' '.join(entry.look)}'></i>{esc(entry.short)}</button>"
             for k, entry in enumerate(series)
         )
-    causes = causes_text([row for entry in series for row in entry.rows(percentiles).values()])
+    rows = [entry.rows(percentiles) for entry in series]
+    causes = causes_text([known[p] for known in rows for p in percentiles if p in known])
     selection = when = timeline = heat_map = ""
     timed = [entry for entry in series if entry.slots is not None]
     if timed:

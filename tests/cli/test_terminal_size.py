@@ -108,7 +108,7 @@ def test_a_comment_on_a_pull_request_fits_one_screen(tmp_path):
     path.write_text("\n".join(["start_ms,latency_ms,endpoint", *rows, ""]))
     one = SAMPLES["hey"][0]
     for words, verdict in (
-        (["compare", "--base", one, "--new", one, "-o", picture], "no change shown"),
+        (["compare", "--base", one, "--new", one, "-o", picture], "inconclusive: no change shown"),
         (["compare", "--base", path, "--new", path], "### total"),
         (["check", path, "--slo", "99=20ms,50=1s"], "**requests.csv: misses its SLO"),
     ):

@@ -349,6 +349,8 @@ def test_corrupt_files_are_named_on_standard_error(run: Run, store: Path, values
     status, _, notes = run("history", "check", f"checkout={values(1)}", "--store", store)
     assert status == 0
     assert "left out: 20240101T000000Z-x-y.jsonl" in notes
+    notes = run("history", "check", f"checkout={values(1)}", "--store", store / "new")[2]
+    assert "the store has no runs yet" in notes
 
 
 def test_show_in_all_forms(run: Run, store: Path, tmp_path: Path) -> None:
@@ -364,13 +366,14 @@ def test_show_in_all_forms(run: Run, store: Path, tmp_path: Path) -> None:
         len(trend["changes"]) == 1 for trend in record["trends"] if trend["statistic"] == "p50"
     )
     for name in ("a.svg", "b.png", "c.html"):
-        status, _, _ = run("history", "show", "--store", store, "-o", tmp_path / name)
-        assert status == 0
+        assert run("history", "show", "--store", store, "-o", tmp_path / name)[0] == 0
         assert (tmp_path / name).stat().st_size > 5000
     shown = model_of((tmp_path / "c.html").read_text("utf-8"))["history"]["trends"]
     ((_, _, factor),) = next(one["changes"] for one in shown if one["statistic"] == "p50")
     assert factor == pytest.approx(0.5, abs=0.1)
-    assert run("history", "show", "--store", store, "-o", tmp_path / "d.png", "--heatmap")[0] == 0
+    assert " %, from " in (tmp_path / "a.svg").read_text("utf-8")
+    assert run("history", "show", "--store", store, "-o", tmp_path / "d.svg", "--heatmap")[0] == 0
+    assert "checkout: 40 runs, share" in (tmp_path / "d.svg").read_text("utf-8")
     assert "no run" in run.refused("history", "show", "--store", tmp_path / "none")
     assert run("history", "show", "--store", store, "-o", tmp_path / "e.gif")[0] == 2
 

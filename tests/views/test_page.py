@@ -130,6 +130,7 @@ def test_what_omits_is_red_its_stall_is_shaded_and_the_corrected_curve_stands_be
     assert stall["label"] == "stall 6 s · ~2,930 requests missing"
     assert "What the measurement left out" in text
     assert len(re.findall(r"data-from=", text)) == 1
+    assert "uncertain (p99: the parts" in text  # p75 is not in the table
 
 
 @pytest.mark.slow

@@ -1,6 +1,6 @@
 // The percentile curve: nines to the right, values (logarithmic) upwards, the maximum at the end.
 
-import { grouped, percentileAt, percentileText, valueText } from "./numbers.js";
+import { durationText, grouped, percentileAt, percentileText, valueText } from "./numbers.js";
 import { distribution, isResolved, placeOf, rowAt, rowText } from "./data.js";
 import { doubtsIn } from "./support.js";
 import { axisBelow, boxPath, drawRange, el, endLabels, extent, frame, gridLine, heightOf, linear, setAll, svg, symbols, tickBelow, valueAxis, valueScale } from "./draw.js";
@@ -50,6 +50,11 @@ function cellOf(data, s) {
 export function ownSpan(data, span) {
   const [first, last] = slotsWithin(data, span), from = cuts(data, first, span[0]), to = cuts(data, last - 1, span[1]);
   return from || to ? [from ? cellOf(data, first) : span[0], to ? Number((cellOf(data, last - 1) + data.width).toFixed(9)) : span[1]] : null;
+}
+
+export function ownTimes(data, span) {
+  const own = data && ownSpan(data, span);
+  return own ? [" ", el("small", {}, `its time bins from ${durationText(own[0])} to ${durationText(own[1])}`)] : [];
 }
 
 // As many nines as the largest sample supports, and one more to show what it does not.
@@ -147,7 +152,7 @@ function labelCauses(root, one, left, top, box, placed) {
   const causes = `dashed: uncertain (${one.uncertain})`, fits = 7 * causes.length < box.right - box.left;
   const words = fits ? causes : "dashed: uncertain", anchor = left > (box.left + box.right) / 2 ? "end" : "start";
   const width = 7 * words.length, x = anchor === "end" ? Math.max(left - 6, width + 2) : Math.min(left + 6, box.width - width - 2), from = anchor === "end" ? x - width : x;
-  let y = anchor === "end" ? Math.max(12, top - 8) : x < left ? box.bottom - 12 : top + 20; // the curve rises to the right
+  let y = anchor === "end" ? Math.max(12, top - 8) : x < left ? box.bottom - 12 : Math.min(top + 20, box.bottom - 4); // the curve rises to the right
   while (placed.some((other) => Math.abs(other.y - y) < 14 && other.from < from + width && from < other.until)) y += 15;
   placed.push({ from, until: from + width, y });
   root.append(svg("text", { class: `label small ${one.cls}`, x, y, "text-anchor": anchor }, words));

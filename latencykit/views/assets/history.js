@@ -3,7 +3,8 @@
 import { percentileText, valueText } from "./numbers.js";
 
 function mountHistory() {
-  const SVG = "http://www.w3.org/2000/svg", WIDTH = 1000, HEIGHT = 240, LEFT = 70, RIGHT = 150, TOP = 12, BOTTOM = 26;
+  const trendsPlace = document.getElementById("history-trends"), WIDTH = Math.min(1000, Math.max(420, trendsPlace.clientWidth));
+  const SVG = "http://www.w3.org/2000/svg", HEIGHT = 240, LEFT = 70, RIGHT = 150, TOP = 12, BOTTOM = 26;
   const { runs, trends, curves, percentiles } = JSON.parse(document.getElementById("model").textContent).history;
   const chosen = []; // at most two runs; the first is compared with the second
 
@@ -141,7 +142,6 @@ function mountHistory() {
     show();
   }
 
-  const trendsPlace = document.getElementById("history-trends");
   for (const series of new Set(trends.map((trend) => trend.series))) trendsPlace.append(cell("h3", series), trendPicture(series));
   trendsPlace.addEventListener("click", (event) => event.target.dataset.run !== undefined && choose(Number(event.target.dataset.run)));
   trendsPlace.addEventListener("keydown", (event) => {

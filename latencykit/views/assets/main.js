@@ -4,7 +4,7 @@ import { durationText, grouped, secondsText, valueText } from "./numbers.js";
 import { given, rowAt, rowText, unpack } from "./data.js";
 import { el, measureAgain, setAll, tooltip } from "./draw.js";
 import { countsOf, drawBrush, drawTimeline, wirePinch } from "./timeline.js";
-import { dataWithin, drawCurve, ownSpan, slotsWithin, spreadOf, walkCurve } from "./curve.js";
+import { dataWithin, drawCurve, ownSpan, ownTimes, slotsWithin, spreadOf, walkCurve } from "./curve.js";
 import { drawHeat, walkHeat } from "./heat.js";
 import { drawFanOut, showFanOut } from "./fanout.js";
 import { wireControls } from "./controls.js";
@@ -371,9 +371,9 @@ function numbersOf(one, spread, page, position) {
     return row;
   }
   const unit = page.model.unit, name = el("th", { scope: "row" }, el("i", { class: `swatch ${one.cls} ${one.mark}` }), one.short);
-  const unknown = !dataWithin(page, one, page.span), blank = unknown || !spread || !spread.value.length;
-  const own = unknown ? null : ownSpan(dataWithin(page, one, page.span), page.span);
-  if (own) name.append(" ", el("small", {}, `its time bins from ${durationText(own[0])} to ${durationText(own[1])}`));
+  const data = dataWithin(page, one, page.span), unknown = !data, blank = unknown || !spread || !spread.value.length;
+  const own = unknown ? null : ownSpan(data, page.span);
+  name.append(...ownTimes(data, page.span));
   const cells = page.model.percentiles.map((percentile) => {
     if (blank) return el("td", { "data-percentile": percentile });
     const row = rowAt(spread, percentile);

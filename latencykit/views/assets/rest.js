@@ -3,7 +3,7 @@
 import { grouped, percentileText, valueText } from "./numbers.js";
 import { distributionOf, rowAt, rowText } from "./data.js";
 import { doubtsIn, jackknifeOf } from "./support.js";
-import { dataWithin, slotsWithin } from "./curve.js";
+import { dataWithin, ownTimes, slotsWithin } from "./curve.js";
 import { el } from "./draw.js";
 
 const MOST_SERIES = 4, WIDEST = Math.log(100);
@@ -77,5 +77,5 @@ function tableOf(page, one) {
   const head = el("tr", {}, el("td"), ...names.map((name) => el("th", { scope: "col" }, name)));
   const swatch = el("i", { class: `swatch ${one.cls} ${one.mark}` });
   const requests = line("requests", count(selected), count(rest), "");
-  return el("table", { class: "compared" }, el("caption", {}, swatch, one.short), el("thead", {}, head), el("tbody", {}, requests, ...lines));
+  return el("table", { class: "compared" }, el("caption", {}, swatch, one.short, ...ownTimes(data, page.span)), el("thead", {}, head), el("tbody", {}, requests, ...lines));
 }
