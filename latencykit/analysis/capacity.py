@@ -323,6 +323,12 @@ class _Queued(Evidence):
         assert isinstance(self.base, TimedSupport)
         return self.base.events(percentiles)
 
+    @property
+    def _known(self) -> Evidence:
+        """What the parts of the run show; of one with too few, the counts."""
+        short = self.jackknife is not None and not self.jackknife.known
+        return Evidence(self.whole) if short else self.base
+
     def queue_length(self, percentile: float) -> float:
         """Requests beyond a percentile that count as one event."""
         counted, value = self.whole.counted.nonzero(), self.whole.percentile(percentile)
@@ -334,7 +340,7 @@ class _Queued(Evidence):
     def rows(
         self, percentiles: Sequence[float], confidence: float = 0.95
     ) -> tuple[list[PercentileRow], tuple[str, ...]]:
-        rows, known = self.base.rows(percentiles, confidence)
+        rows, known = self._known.rows(percentiles, confidence)
         queue_length = np.array([self.queue_length(row.percentile) for row in rows])
         groups = ((self.whole.count + self.whole.censored) / queue_length).astype(np.int64)
         ranks = [
@@ -358,7 +364,7 @@ class _Queued(Evidence):
     def mean(self, name: str = "mean", confidence: float = 0.95) -> tuple[float, float]:
         below, above = super().mean(name, confidence)
         wider = math.sqrt(self.queue_length(0.0))
-        known = self.base.mean(name, confidence)
+        known = self._known.mean(name, confidence)
         return max(below * wider, known[0]), max(above * wider, known[1])
 
 
@@ -541,8 +547,8 @@ def load_row(name: str, data: Any, confidence: float = 0.95) -> LoadRow:
             parts = None if evidence is None else evidence.jackknife
             spread = 0.0
             if parts is not None and parts.known:
-                sizes = parts.blocks().sum(axis=1)
-                spread = float(sizes.std(ddof=1) / sizes.mean()) / math.sqrt(sizes.size)
+                rates = parts.rates()
+                spread = float(rates.std(ddof=1) / rates.mean()) / math.sqrt(rates.size)
             error = z * max(achieved / math.sqrt(counted.count), achieved * spread)
             if run.duration and counted.unit == "ns":
                 # Requests under way at the end are not counted: by Little's law, L = λW.

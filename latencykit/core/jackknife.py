@@ -76,8 +76,14 @@ class Jackknife:
 
     def blocks(self, number: int = RULE.blocks) -> Floats:
         """Return the counts of parts of the run, shape (number, groups)."""
-        edges = (np.arange(number) * (self.bins / number)).astype(np.int64)
-        return np.add.reduceat(self._occupied, as_positions(edges))
+        return np.add.reduceat(self._occupied, as_positions(self._edges(number)))
+
+    def _edges(self, number: int) -> Ints:
+        return (np.arange(number) * (self.bins / number)).astype(np.int64)
+
+    def rates(self) -> Floats:
+        """Return the requests per time bin of each block but the last, which the end cuts off."""
+        return np.asarray(self.blocks().sum(axis=1)[:-1] / np.diff(self._edges(RULE.blocks)))
 
     @cached_property
     def _logs(self) -> Floats:

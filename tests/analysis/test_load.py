@@ -78,14 +78,15 @@ def test_the_events_of_a_run_say_how_much_longer_it_has_to_be() -> None:
     assert times_longer(curve, "600") == pytest.approx(1.2 * 20 / max(events, 0.1))
 
 
-@pytest.mark.parametrize("form", ["samples", "histogram"])
+@pytest.mark.parametrize("form", ["samples", "histogram", "log of 3 to 10 s"])
 def test_short_runs_of_a_queue_leave_its_capacity_within_the_bracket(form: str) -> None:
     rng, held, decided = np.random.default_rng(5), 0, 0
     for _ in range(20):
         runs: dict[str, lk.Data] = {}
         for rate in (300, 500, 600, 700, 780, 820, 900):
             run = queue(rng, rate, 3000)
-            runs[f"{rate}"] = run if form == "samples" else run.histogram()
+            forms = {"samples": run, "histogram": run.histogram()}
+            runs[f"{rate}"] = forms.get(form, run.to_log("1s"))
         capacity = lk.load_curve(runs, "99=20ms").capacity
         assert capacity is not None
         held += capacity.low <= 769.74 <= capacity.high
@@ -118,7 +119,7 @@ def test_a_run_misses_by_the_first_limit_that_it_misses() -> None:
     assert [curve.decided(name)[0] for name in ("500", "990")] == ["met", "missed"]
 
 
-@pytest.mark.parametrize(("rate", "saturated"), [(980, False), (1050, True)])
+@pytest.mark.parametrize(("rate", "saturated"), [(980, False), (1050, True), (1200, True)])
 def test_a_queue_that_grows_is_saturated_though_all_is_answered(
     rate: float, saturated: bool
 ) -> None:
@@ -127,4 +128,5 @@ def test_a_queue_that_grows_is_saturated_though_all_is_answered(
     arrival, work = (np.cumsum(rng.exponential(mean, n)) for mean in (1 / rate, 1e-3))
     done = work + np.maximum.accumulate(arrival - np.concatenate(([0.0], work[:-1])))
     run = lk.Samples(start=arrival * 1e9, duration=(done - arrival) * 1e9)
-    assert [row.saturated for row in lk.load_curve({f"{rate}": run}).rows] == [saturated]
+    data = run.to_log("1s") if rate > 1100 else run  # twelve blocks of one or two intervals
+    assert [row.saturated for row in lk.load_curve({f"{rate}": data}).rows] == [saturated]
