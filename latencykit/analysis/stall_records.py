@@ -214,7 +214,8 @@ def _of_trace(facts: Facts, trace: Trace, stalls: Stalls) -> StallRecord | None:
     kept = _longest(every[1] - every[0])
     begin, end = every[0][kept], every[1][kept]
     length, sends = end - begin, trace.sends_within
-    rate = trace.quiet_rate(*every)
+    rates = trace.rates_in(begin, end, every)
+    rate = float(rates[length.argmax()])
     early, late = begin + RECORD.throughout * length, begin + RECORD.part * length
     # Of those under way in its last moment: others were answered meanwhile.
     last = (end - RECORD.edge * length - TINY)[:, None]
@@ -228,7 +229,7 @@ def _of_trace(facts: Facts, trace: Trace, stalls: Stalls) -> StallRecord | None:
     stop = np.minimum(end, max(trace.span, TINY))
     until = np.minimum(end, facts.given_duration) if facts.given_duration else end
     stop = np.where(ended, np.maximum(until, trace.span), stop)
-    due = rate * np.maximum(stop - begin, 0.0)
+    due = rates * np.maximum(stop - begin, 0.0)
     inside = (waited[0] > early[:, None]) & (waited[0] < np.minimum(late, stop)[:, None])
     partial: Floats = (inside & waited[1]).sum(axis=1).astype(np.float64)
     missing, resumed = np.zeros((2, length.size))
@@ -236,7 +237,7 @@ def _of_trace(facts: Facts, trace: Trace, stalls: Stalls) -> StallRecord | None:
         a, b, d = float(begin[k]), float(end[k]), float(length[k])
         limit = float(begin[k + 1]) if k + 1 < length.size else max(trace.span, b)
         at = np.linspace(b, min(b + RECORD.burst_lengths * d, max(limit, b)), RECORD.burst_moments)
-        left = rate * (at - a) - sends(np.full(at.size, a), at + TINY)
+        left = rates[k] * (at - a) - sends(np.full(at.size, a), at + TINY)
         missing[k] = due[k] - sent[k] if ended[k] else left[np.argmin(np.abs(left))]
         window = (b - RECORD.edge * d - trace.clock_resolution, b + throughout[k] / max(rate, TINY))
         first, last_one = np.searchsorted(trace.ends, window, "right").tolist()

@@ -139,6 +139,8 @@ class SlowRules:
     # if that leaves as much of the run, and as many requests, for a usual rate
     min_quiet_share: float = 0.1
     min_quiet_requests: int = 20
+    # of the run: times before and after a stall that are at least as long show the rate there
+    beside_share: float = 0.05
     # bins of a run, sums of how many of them and how many such sums show a constant load,
     load_bins: int = 50
     load_widths: tuple[tuple[int, int], ...] = ((1, 6), (2, 12), (4, 12), (8, 12))
@@ -279,14 +281,36 @@ class Trace:
         return constant_load(np.diff(work), squares, np.diff(edges))
 
     def quiet_rate(self, begin: Floats, end: Floats) -> float:
-        """Return the sends per second outside stalls, and what may be catching up after them."""
+        """Return the sends per second outside stalls, and what may be catching up after them.
+
+        Connections that waited together send in herds from then on, each of which may be slow: no
+        fewer are due than were sent over the whole run.
+        """
+        everywhere = self.start.size / max(self.active, TINY)
         left, right = merge_intervals(begin, end + SLOW.catch_up_stalls * (end - begin))
         left, right = np.minimum(left, self.span), np.minimum(right, self.span)
         quiet = self.active - float((right - left).sum())
         outside = self.start.size - int(self.sends_within(left, right).sum())
         if quiet > SLOW.min_quiet_share * self.span and outside >= SLOW.min_quiet_requests:
-            return outside / quiet
-        return self.start.size / max(self.active, TINY)
+            return max(outside / quiet, everywhere)
+        return everywhere
+
+    def rates_in(self, begin: Floats, end: Floats, every: tuple[Floats, Floats]) -> Floats:
+        """Return the sends per second that were due in each stall: as outside of `every` one.
+
+        Where the load changes over the run, as in equal times before and after the stall.
+        """
+        rate, length, changes = self.quiet_rate(*every), end - begin, []
+        width = np.maximum(np.maximum(length, SLOW.beside_share * self.span), TINY)
+        first, last = np.append(0.0, end[:-1]), np.append(begin[1:], self.span)
+        for low in (begin - width, end + SLOW.catch_up_stalls * length):
+            number = self.sends_within(low, low + width)
+            off = number - rate * width
+            known = (low >= first) & (low + width <= last)
+            known &= np.abs(off) > TRACE.missing_deviations * np.sqrt(number)
+            changes.append(np.where(known, off / width, 0.0))
+        before, after = changes
+        return np.asarray(rate + np.where(before * after > 0, (before + after) / 2, 0.0))
 
     def sends_within(self, begin: Floats, end: Floats) -> Ints:
         """Return the number of sends in each half-open window [begin, end)."""
@@ -447,7 +471,7 @@ def _stalls_of_trace(trace: Trace) -> Stalls:
     begin, end = merge_intervals(begin, end)
     if not begin.size:
         return Stalls.none(*notes)
-    due = trace.rate * (np.minimum(end, trace.span) - begin)
+    due = trace.rates_in(begin, end, trace.windows) * (np.minimum(end, trace.span) - begin)
     lacking = due - trace.sends_within(begin, end)
     certain = lacking > TRACE.missing_deviations * np.sqrt(np.maximum(due, 1))
     # Of the requests sent by the end and answered after the start, those slow and answered late.

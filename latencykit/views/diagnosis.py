@@ -266,7 +266,15 @@ def _due_text(result: Diagnosis) -> str:
     seen = len(result.detected_stalls) > 0 or left.hidden > 0
     all_due = result.verdict == "clean" and seen
     due = float(left.due.sum()) if all_due else there + float(left.omitted.sum())
-    text = f"at {_speed(left.rate)}/s, {about}{show(due)} requests were due in that time"
+    when = "in that time"
+    if left.timed and not len(result.detected_stalls):  # no sentence names a time
+        when = "while slow requests were in flight"
+        if not _is_samples(result):
+            return ""
+    elif left.timed and not _is_samples(result):  # a log shows what waited, and what is missing
+        due, waited = float(left.due.sum()), float((left.throughout + left.partial).sum())
+        there = max(there, min(waited, due), due - float(left.missing.clip(0, left.due).sum()))
+    text = f"at {_speed(left.rate)}/s, {about}{show(due)} requests were due {when}"
     if all_due:
         return f"{text}, and all of them are recorded"
     if not left.timed:  # which requests of a histogram were among these is not known
