@@ -125,7 +125,8 @@ def bracket(rates: ArrayLike, outcomes: Sequence[str]) -> tuple[float, float, st
     inside = loads[~passes & ~fails & (loads > low) & (loads < high)]
     reversed_loads = fails & (loads < loads[passed[-1]]) if passed.size else fails & False
     if reversed_loads.any():
-        remark = f"{_rates(loads[reversed_loads])} misses the limit, and a higher load meets it"
+        verb = "misses" if reversed_loads.sum() == 1 else "miss"
+        remark = f"{_rates(loads[reversed_loads])} {verb} the limit, and a higher load meets it"
     elif fails[0]:
         remark = f"even the lowest load measured, {_rates(loads[:1])}, misses the limit"
     elif math.isinf(high) and low == loads[-1]:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Literal, TypedDict
 
-from latencykit._text import format_items
+from latencykit._text import brief_list, format_items
 from latencykit.core.summary import Summary
 from latencykit.units import format_duration, format_percentile, format_rate
 from latencykit.views.tables import Table, csv_unit
@@ -139,7 +139,9 @@ def load_words(curve: LoadCurve) -> list[str]:
         rate = format_rate(capacity.rounded)
         largest = f"{curve.slo}: the largest load is about {rate}/s"
         if curve.passed is False and math.isnan(capacity.rate):
-            lines.append(f"no load measured meets {curve.slo}: {capacity.reason}")
+            met = any(curve.verdict(row.name)[0] == "met" for row in curve.rows)
+            none = "" if met else "no load measured meets "
+            lines.append(f"{none}{curve.slo}: {capacity.reason}")
         elif math.isnan(capacity.rate):
             lines.append(f"no load measured surely meets {curve.slo}: {capacity.reason}")
         elif not capacity.low and math.isinf(capacity.high):
@@ -152,6 +154,12 @@ def load_words(curve: LoadCurve) -> list[str]:
             bracket = f"between {low} (met) and {high} (not met)"
             lines.append(f"{largest}, {bracket}; limited by {curve.limited_by}")
             lines += [capacity.reason] if capacity.reason else []
+        closed = [row.name for row in curve.rows if row.data.run.loop == "closed"]
+        if closed:
+            lines.append(
+                f"closed loops ({brief_list(closed)}): each connection waited for its reply before "
+                "it sent the next request; users who arrive on their own wait longer at that rate"
+            )
     saturated = [row for row in curve.rows if row.saturated]
     if saturated:
         offered = rate_text(saturated[0].offered)

@@ -11,6 +11,7 @@ import pytest
 import latencykit as lk
 from latencykit.analysis.capacity import bracket, crossing
 from latencykit.analysis.sweep import times_longer
+from latencykit.views.load import load_words
 
 RATES = np.arange(100.0, 1000, 100)
 P99 = math.log(100) / (1000 - RATES)  # M/M/1 that serves 1000/s, seconds
@@ -28,6 +29,9 @@ def test_nothing_is_said_beyond_the_measurement() -> None:
     assert math.isnan(crossing([100, 200], [30.0, 40.0], 20.0))
     lost = [False, False, True]  # whatever it answered
     assert crossing([100, 200, 300], [10.0, 11.0, 12.0], 20.0, lost) < 300
+    for rates, values in (([], []), ([1, 2], [1.0]), ([1], [0.0])):
+        with pytest.raises(lk.InvalidArgumentError):
+            crossing(rates, values, 1.0)
 
 
 REST = "no load measured surely misses the limit: undecided at 200/s; measure for longer"
@@ -102,12 +106,6 @@ def test_few_requests_do_not_show_saturation() -> None:
         assert [row.saturated for row in lk.load_curve({"": data}).rows] == [saturated]
 
 
-def test_refuses_what_cannot_be_answered() -> None:
-    for rates, values in (([], []), ([1, 2], [1.0]), ([1], [0.0])):
-        with pytest.raises(lk.InvalidArgumentError):
-            crossing(rates, values, 1.0)
-
-
 def test_a_run_misses_by_the_first_limit_that_it_misses() -> None:
     values = {"500": 1e9 / 500, "990": 1e9 / 10}
     runs = {rate: lk.Histogram.of(np.full(2000, value)) for rate, value in values.items()}
@@ -117,6 +115,10 @@ def test_a_run_misses_by_the_first_limit_that_it_misses() -> None:
     assert (outcome, reason) == ("missed", curve.checks[1][1].reason)
     assert reason
     assert [curve.decided(name)[0] for name in ("500", "990")] == ["met", "missed"]
+    falling = {"500": runs["990"], "990": runs["500"].with_run(loop="closed")}
+    limit, loops = load_words(lk.load_curve(falling, "p99=20ms"))
+    assert limit == "p99=20 ms: 500/s misses the limit, and a higher load meets it"
+    assert loops.startswith("closed loops (990): each connection waited")
 
 
 @pytest.mark.parametrize(("rate", "saturated"), [(980, False), (1050, True), (1200, True)])
