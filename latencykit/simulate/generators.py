@@ -162,7 +162,10 @@ def open_loop(
     >>> len(samples), float(samples.values.max() / 1e6)
     (300, 1000.0)
     """
-    sent = np.sort(np.asarray(arrivals, np.float64))
+    due = np.asarray(arrivals, np.float64)
+    if due.ndim != 1:
+        raise InvalidArgumentError("arrivals are one time per request, such as fixed(100, '10s')")
+    sent = np.sort(due)
     done = server.replies(sent, np.random.default_rng(seed))
     span = None if duration is None else parse_duration(duration, "s") / 1e9
     rate = None if span is None else sent.size / span

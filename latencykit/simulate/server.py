@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from latencykit._arrays import as_positions
 from latencykit._records import record
 from latencykit._typing import Floats, Ints
-from latencykit.errors import InvalidArgumentError
-from latencykit.units import parse_duration
+from latencykit.errors import InvalidArgumentError, require
+from latencykit.units import format_duration, parse_duration
 
 Service: TypeAlias = "Callable[[np.random.Generator, int], NDArray[np.float64]]"
 """Draws n service times in nanoseconds; any function of (generator, n) will do."""
@@ -184,6 +184,8 @@ class Server:
     def __post_init__(self) -> None:
         if self.servers < 1:
             raise InvalidArgumentError(f"there must be at least one server, not {self.servers}")
+        for stall in self.stalls:
+            require(stall, Stall, "stalls as Stall(start, duration)")
         wrong = [
             stall.shard
             for stall in self.stalls
@@ -217,7 +219,11 @@ class Server:
 
     def draw(self, rng: np.random.Generator, n: int) -> Floats:
         """Return n service times, ns."""
-        return np.asarray(service_of(self.service)(rng, n), np.float64)
+        drawn = np.asarray(service_of(self.service)(rng, n), np.float64)
+        if drawn.min(initial=0.0) < 0:
+            shown = format_duration(float(drawn.min()))
+            raise InvalidArgumentError(f"a service time is not negative; this is {shown}")
+        return drawn
 
     def shards_of(self, rng: np.random.Generator, n: int) -> Ints:
         """Return which shard each of n requests goes to; 0 for all where one queue feeds all."""

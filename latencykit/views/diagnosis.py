@@ -750,7 +750,7 @@ def _paragraph(
         table.add(cells)
     lines = texts[:2]
     if record["raw"]:
-        lines += table.render().splitlines()
+        lines += table.render(optional=("p50",), indent=2).splitlines()
     lines += texts[2:]
     if verbose:
         lines += [f"{piece['statistic']:6.1f}  {piece['finding']}" for piece in record["evidence"]]

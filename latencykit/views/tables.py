@@ -101,11 +101,12 @@ class Table:
         most: int | None = None,
         causes: bool = False,
         left_out: int = 0,
+        indent: int = 0,
     ) -> str:
         """Return the table; the first `left` columns are flush left.
 
-        For a terminal it is fitted: see `fitted` for `optional` columns, and of more than
-        `most` rows the first ones are shown; `left_out` more series have no rows. With
+        For a terminal it is fitted, less an `indent`: see `fitted` for `optional` columns, and of
+        more than `most` rows the first ones are shown; `left_out` more series have no rows. With
         `causes`, a line below it names those of the brackets.
         """
         if self._style == "csv":
@@ -129,7 +130,7 @@ class Table:
         fits = most is None or len(cells) + bool(left_out) <= most
         shown = cells if fits or most is None else cells[: most - 1]
         header, *rows = ([printable(cell, 80) for cell in row] for row in (self._header, *shown))
-        text = fitted(header, rows, left, terminal_width(), optional)
+        text = fitted(header, rows, left, terminal_width() - indent, optional)
         if left_out:
             names = {row[0] for row in cells[len(shown) :]} - {row[0] for row in shown}
             text += f"\nand {len(names) + left_out:,} more series: --format csv has all"

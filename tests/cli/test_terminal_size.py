@@ -15,7 +15,7 @@ from latencykit.cli import cli, options
 from latencykit.views.ctrlz import ctrlz_text
 from latencykit.views.load import sweep_text
 from latencykit.views.tables import Table, fitted
-from tests.conftest import DATA, LOGS, log_of_values
+from tests.conftest import DATA, LOGS, RAW, log_of_values
 from tests.ctrlz.test_commands import result as calibration
 
 COMMANDS = dict.fromkeys(
@@ -84,6 +84,8 @@ def test_percentiles_that_were_asked_for_are_never_left_out(monkeypatch):
     assert len(printed(monkeypatch, "summary", hundred)) < 6
     every = printed(monkeypatch, "summary", hundred, ["--percentiles", "all"])
     assert sum(line.startswith("p") for line in every) > 95
+    narrow = printed(monkeypatch, "diagnose", RAW, ["--unit", "ns"], 60)
+    assert any(line.endswith(" 8.59 ms") for line in narrow)  # the row is whole
 
 
 def test_many_series_are_counted_and_csv_has_them_all(monkeypatch, tmp_path):

@@ -440,7 +440,6 @@ def test_check_says_which_run_noise_the_history_lacks(run: Run, store: Path, val
 def test_wrong_words_are_one_line(run: Run, store: Path, values: Any) -> None:
     path = values(1)
     for more in (["--label", "x"], ["--rename", "a"], ["--statistics", "p101"]):
-        status, _, error = run("history", "check", path, "--store", store, *more)
-        assert (status, error.count("\n")) == (2, 1), error
+        run.refused("history", "check", path, "--store", store, *more)
     error = run.refused("history", "add", path, "--store", store, "--time", "yesterday")
     assert "is not a time" in error
