@@ -104,7 +104,8 @@ def detect(source: Source, name: str | Format | None = None) -> Format:
             known = ", ".join(sorted(entry.name for entry in registry.all_formats()))
             raise InvalidArgumentError(f"{name!r} is not a format; the formats are {known}")
         if not source.is_dir and (source.clean(PASTED) or not _sniffed(named, source, [])):
-            _changed(source, set(), named, unknown=not _sniffed(named, source, []))
+            unknown = not _sniffed(named, source, [])
+            _changed(source, set(), named, unknown=unknown, weak=unknown)
         return named
     data = b"" if source.is_dir else source.head.data
     if not source.is_dir and not data.removeprefix(b"\xef\xbb\xbf").strip():
@@ -127,11 +128,12 @@ def detect(source: Source, name: str | Format | None = None) -> Format:
                 raise source.corrupt(1, "the text is UTF-16", "UTF-8", _TO_UTF_8)
             return asked[0][1]
         sure = {entry.name for confidence, entry in asked if confidence > Confidence.GENERIC}
+        claims = {entry.name: confidence for confidence, entry in asked if confidence}
+        claims.pop("hlog", None)  # by its name only
+        weak = {*claims} <= {"csv", "percentile-lines"}  # which read parts of other reports
         unknown = not any(confidence for confidence, _ in asked) and not broken
-        changed = _changed(source, sure, unknown=unknown)
+        changed = _changed(source, sure, unknown=unknown, weak=weak)
     best = max(confidence for confidence, _ in asked)
-    claims = {entry.name: confidence for confidence, entry in asked if confidence}
-    claims.pop("hlog", None)  # by its name only
     if not source.is_dir and all(
         claim is Confidence.GENERIC and name not in ("csv", "numbers")
         for name, claim in claims.items()
@@ -177,41 +179,45 @@ _SENTENCE = re.compile(r"\s*(?:[A-Za-z']+(?: [\w',-]+){2,40} ?[:.])?\s*")
 _OBJECT = re.compile(r"\s*(?:[\w$=]{1,60} ){0,3}[{\[]")
 
 
-def _changes(source: Source, *, unknown: bool) -> Iterator[tuple[dict[str, Any], Confidence]]:
+def _changes(
+    source: Source, *, unknown: bool, weak: bool
+) -> Iterator[tuple[dict[str, Any], Confidence]]:
     """Yield what may be left out of a text, or made of it, and the confidence that is enough.
 
-    What stands before every line, blank lines and sentences above, and of a text that no reader
-    knows commands, and how an interpreter prints an object.
+    What stands before every line, blank lines and sentences above, commands where no reader is
+    sure, and of a text that none knows how an interpreter prints an object.
     """
     from latencykit.io.text_reports import line_prefixes
 
     head, pasted, lines = source.head, source.pasted, source.head.lines
     prefixes = [] if source.prefix else [*line_prefixes("\n".join(lines))][::-1]
-    yield from (({"prefix": prefix}, Confidence.LIKELY) for prefix in prefixes)
+    for prefix in prefixes:  # a header or a title has no time of its own
+        titled = weak and re.fullmatch(rf"(?:{prefix})[A-Za-z\"][^\d\n]*", lines[0])
+        yield {"prefix": prefix}, Confidence.GENERIC if titled else Confidence.LIKELY
     words, between = (_PROSE, _BLANK) if unknown else (_SENTENCE, _SENTENCE)
     above = [] if source.above or _CONTROL.search(head.data) else lines[: _ABOVE + 1]
     for number, (line, first) in enumerate(pairwise(above), 1):
-        if not words.fullmatch(line):
+        if not (_PROSE if weak and first[:1] in ("{", "[") else words).fullmatch(line):
             break
         if not between.fullmatch(first):
             document = first[0] in "{[" and any(map(str.strip, lines[:number]))
             yield {"above": number}, Confidence.GENERIC if document else Confidence.LIKELY
+    if weak and COMMANDS[0] not in pasted and COMMANDS[0][0].search(head.data):
+        yield {"pasted": pasted + COMMANDS}, Confidence.NO
     if unknown:
         yield from (({"prefix": prefix}, Confidence.GENERIC) for prefix in prefixes)
-        if COMMANDS[0] not in pasted and COMMANDS[0][0].search(head.data):
-            yield {"pasted": pasted + COMMANDS}, Confidence.NO
         if LITERAL[0] not in pasted and _OBJECT.match(head.text):
             yield {"pasted": pasted + LITERAL}, Confidence.GENERIC
 
 
-def _changed(source: Source, sure: set[str], *formats: Format, unknown: bool) -> bool:
+def _changed(source: Source, sure: set[str], *formats: Format, unknown: bool, weak: bool) -> bool:
     """Change a source so that readers know it then, all that are sure of it without, too."""
     head, given = source.head, (source.prefix, source.above, source.pasted)
     if head.is_dir or "\ufffd" in head.text or b"\0" in head.data:
         return False
     known_logs = (name for name, row in registry.table().items() if row["module"] == _LOG_LINES)
     timed = not sure.isdisjoint(known_logs)  # the time before a line is that of the request
-    for change, least in [*_changes(source, unknown=unknown)]:
+    for change, least in [*_changes(source, unknown=unknown, weak=weak)]:
         if timed and "prefix" in change:
             continue
         source.prefix, source.above, source.pasted = given

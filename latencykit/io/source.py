@@ -561,7 +561,11 @@ class _File(io.FileIO):
             raise self._source.corrupt(None, seen) from None
 
 
-_PROMPT = rb"^(?:\[[\w.-]{1,80}@[^\]\n]{1,80}\]|[\w.-]{1,80}@[\w.-]{1,80}[^\s$#%>]{0,80})[$#%>]"
+_PROMPT = (
+    rb"^(?:(?:\[[\w.-]{1,80}@[^\]\n]{1,80}\]|[\w.-]{1,80}@[\w.-]{1,80}[^\s$#%>]{0,80})[$#%>]"
+    rb"|(?:PS )?[A-Z]:\\[^\n<>|]{0,80}>)"
+)
+_SECONDS = rb"\t\d+m\d+[.,]\d+s(?:\r?\n|\Z)"
 PASTED = (
     (re.compile(rb"\A\xef\xbb\xbf"), b""),
     # colours and links; what clears a line or the screen parts one report from the next
@@ -574,6 +578,8 @@ PASTED = (
     (re.compile(rb"(?m)(?<![>\s])(?:</(?:code|pre|p)>)+(?=\r?$)"), b""),
     (re.compile(rb"(?m)" + _PROMPT + rb"(?=\r?$)"), b""),
     (re.compile(rb"(?m)^\[[\w.-]{1,80}@[^\]\n]{1,80}\][$#%>] (?=\S)"), b"$ "),
+    (re.compile(rb"(?<=[^\n])\n+real%suser%ssys%s\s*\Z" % ((_SECONDS,) * 3)), b"\n"),  # bash's time
+    (re.compile(rb"(?<=\n)[$%#\xe2\x9d\xaf]{1,3}\s*\Z"), b""),
 )
 """A byte order mark, colours, fixed blanks, blanks at ends, marks of Markdown and HTML, prompts."""
 COMMANDS = ((re.compile(rb"(?m)(?:^[$\xe2\x9d\xaf]{1,3}|" + _PROMPT + rb") [^\n]*"), b""),)

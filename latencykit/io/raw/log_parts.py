@@ -31,6 +31,7 @@ _STATUS_NAME = re.compile(r"(?i)(?:stat|code|resp)\w{0,9}\W{1,3}$")
 # what stands before a value and goes with it: `status=`, `"latency": `, `in`, `|`
 _LABEL = re.compile(r"(?:[\w.-]{0,40}[\"']?[=:][\"'\[(]?|[\"'|(\[>-]{1,9}|(?<!\S)[a-z]{1,20})$")
 _METHOD = re.compile(r"(?<!\w)(?:GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS)(?!\w)")
+_NAMED = re.compile(rf"\s*([A-Za-z]\w{{0,40}})\s*[:=\s]\s*{_NUMBER.pattern}\s*")
 _STATUSES = {499, *map(int, HTTPStatus)}
 
 
@@ -44,6 +45,9 @@ def hint_of(lines: Sequence[str]) -> str:
         unit = "" if latency[-1].isalpha() or "latency" not in found else f" {option('unit')} s"
         pattern = "^" + "".join(f".*?{piece}" for piece in pieces)
         given = [line for line in lines[:_TRIED] if line.strip()]
+        named = [_NAMED.fullmatch(line) for line in given]
+        if all(named) and len({match[1] for match in named if match}) > 1:
+            return ""  # parts of requests, one per line: of curl, of bash's time
         matched = rows_of(re.compile(_linear(pieces), re.MULTILINE), "\n".join(given))
         if len(matched) < min(3, len(given) / 2) or re.match(
             r"\s*(?:[{<]|\[(?!\d+[/-]))", given[0]
