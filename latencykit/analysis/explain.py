@@ -725,7 +725,8 @@ def _findings(frame: pd.DataFrame, look: _Look) -> list[str]:
         others = "others of their time" if world.seconds is not None else "rows around them"
         names = [attribute.name for attribute in look.attributes if not attribute.outcome]
         where = f"value of {names[0]}" if tested == 1 else f"value of {tested} attributes"
-        text = f"no {where} stands out: slow requests have the same mix as the {others}"
+        rest = f"none is more common among slow requests than among the {others}"
+        text = f"no {where} stands out: {rest}"
     return [text, *ends]
 
 
