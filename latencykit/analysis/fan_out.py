@@ -538,6 +538,15 @@ def _fan_out_of(
     return FanOut(**base, n=n, leaf=leaf, above=above, **facts)
 
 
+def _drawn(took: Ints, leaf: Histogram, shares: Sequence[float], **facts: Any) -> FanOut:
+    """Users whose latencies are drawn from the requests of a run, as these follow each other."""
+    whole = type(leaf).of(took, unit=leaf.unit)
+    users = Distribution(whole.buckets, whole.index, whole.counts / took.size, leaf.unit, leaf.run)
+    edges = bounds_at(leaf, np.asarray(shares))[0].tolist()
+    above = {p: float((took > edge).mean()) for p, edge in zip(shares, edges, strict=True)}
+    return _fan_out_of(users, model="mixture", leaf=leaf, above=above, **facts)
+
+
 @overload
 def fan_out(
     data: Data | PathOrFrame,
@@ -626,7 +635,6 @@ def fan_out(
         # The slowest, or the k-th fastest, of each n consecutive requests. Of a ring there are as
         # many windows of every length; each lies in one that is longer, and none is faster.
         values = data.values[data.good][np.argsort(data.start[data.good], kind="stable")]
-        edges = bounds_at(leaf, np.asarray(shares))[0].tolist()
         results = []
         for number in numbers:
             if number == 1 or 2 * number > values.size:
@@ -640,17 +648,8 @@ def fan_out(
             else:
                 ring = np.resize(values, -(-values.size // number) * number)
                 users = np.partition(ring.reshape(-1, number), quorum - 1, axis=1)[:, quorum - 1]
-            whole = type(leaf).of(users, unit=leaf.unit)
-            each = whole.counts / users.size
-            results.append(
-                _fan_out_of(
-                    Distribution(whole.buckets, whole.index, each, leaf.unit, leaf.run),
-                    n=number, model="mixture", leaf=leaf, quorum=quorum,
-                    above={p: float((users > edge).mean())
-                           for p, edge in zip(shares, edges, strict=True)},
-                    note=f"of {number:,} consecutive requests",
-                )
-            )  # fmt: skip
+            note = f"of {number:,} consecutive requests"
+            results.append(_drawn(users, leaf, shares, n=number, quorum=quorum, note=note))
     else:  # the intervals of a log, or of samples by their start times, all tags together
         log: Any = data.to_log(by_start=True) if isinstance(data, Samples) else data
         log = in_succession(log.to_unit("ns") if log.unit in NANOSECONDS else log)
@@ -873,12 +872,13 @@ class _MixtureFold:
 
 # ---------------------------------------------------------------- one after the other
 def sequential(data: Data | PathOrFrame, n: int) -> FanOut:
-    """Return the latency of users who make `n` independent calls, one after the other.
+    """Return the latency of users who make `n` calls, one after the other.
 
     Parameters
     ----------
     data : HistogramLog, Samples or Histogram, path or frame
-        One call.
+        One call. In samples with times, each call is the first request that was sent after the
+        reply to the one before; otherwise the calls are independent.
     n : int
 
     Returns
@@ -895,12 +895,17 @@ def sequential(data: Data | PathOrFrame, n: int) -> FanOut:
     """
     if n < 1:
         raise InvalidArgumentError(f"a sequence has at least 1 call, not {n}")
-    leaf = histogram_of(as_data(data, "a sum"), "a sum")
+    data = as_data(data, "a sum")
+    leaf = histogram_of(data, "a sum")
     if leaf.censored:
         raise DataNotAvailableError(
             f"{leaf.censored:,} values are known only to be at least {leaf.censored_at:g} "
             f"{leaf.unit}: a sum of them is unknown"
         )
+    timed = isinstance(data, Samples) and data.start is not None and data.unit in NANOSECONDS
+    if isinstance(data, Samples) and timed and 1 < n <= leaf.count // 2:
+        took = _one_after_the_other(data, n)
+        return _drawn(took, leaf, _SHARES, n=n, sequential=True, evidence=data.evidence())
     each = leaf.counts / leaf.count
     low, high = leaf.buckets.low(leaf.index), leaf.buckets.high(leaf.index)
     sums = sum_of(low, high, each, n)
@@ -919,3 +924,19 @@ def sequential(data: Data | PathOrFrame, n: int) -> FanOut:
         users, n=n, model="independent", leaf=leaf, above=worse, sequential=True,
         above_between=between,
     )  # fmt: skip
+
+
+def _one_after_the_other(samples: Samples, n: int) -> Ints:
+    """Sums of the latencies of `n` calls, from each request on; the run is a ring."""
+    assert samples.start is not None
+    order = np.flatnonzero(samples.good)[np.argsort(samples.start[samples.good], kind="stable")]
+    start, took = samples.start[order], samples.values[order]
+    ended, after = start + samples.duration[order], np.arange(1, order.size + 1)
+    following = np.maximum(np.searchsorted(start, ended), after) % order.size
+    users, at = np.zeros_like(took), np.arange(order.size)
+    while n:  # in steps of 1, 2, 4 … calls
+        if n & 1:
+            users, at = users + took[at], following[at]
+        took, following = took + took[following], following[following]
+        n >>= 1
+    return users

@@ -88,8 +88,8 @@ def command(
     strategy = quorum is not None or hedge is not None
     if sequential is not None and (independent or strategy):
         raise InvalidArgumentError(
-            "--sequential adds up independent calls; it takes no --independent, --quorum or "
-            "--hedge-after"
+            "--sequential adds up calls one after the other; it takes no --independent, --quorum "
+            "or --hedge-after"
         )
     shown, loaded = numbers(percentiles), load(given)
     options: dict[str, Any] = {"quorum": quorum, "hedge": hedge}

@@ -86,6 +86,10 @@ def test_a_sequence_of_calls():
     assert 1.09e6 < found.percentile(50) < 1.11e6  # 63 % have at least one slow call
     assert found.percentile(30) < 1.2e5
     assert not found.supported(99)
+    sent = np.arange(20_000) * 5e6  # a second of each 25 s is frozen: nobody waits twice
+    took = np.maximum(1e9 - sent % 25e9, 0) + 1e6
+    users = sequential(lk.Samples(start=sent, duration=took), 10)
+    assert users.percentile([90, 100]) == pytest.approx([10e6, 1.01e9], rel=0.01)
 
 
 @pytest.mark.parametrize(
@@ -263,6 +267,10 @@ def test_published_numbers() -> None:
     # from Tene: "MOST page loads will experience the 99%'ile server response"
     assert 100 * fanout.probability_of_slow(99.9, 100) == pytest.approx(9.5208, abs=1e-4)
     assert fanout.landing_percentile(99.9, 105) > 90 > fanout.landing_percentile(99.9, 106)
+    needed = [fanout.samples_needed(p) for p in (99, 99.9, 99.99, 99.999, 99.9999)]
+    assert needed == [1_000, 10_000, 100_000, 1_000_000, 10_000_000]
+    leaf = float(fanout.leaf_percentile(99, 100))
+    assert fanout.samples_needed(leaf) == pytest.approx(99_500, rel=2e-3)
 
 
 @pytest.mark.parametrize(
@@ -273,13 +281,6 @@ def test_the_inverse(n: int, half: float, most: float) -> None:
     leaves = fanout.leaf_percentile([50, 99], n)
     assert leaves == pytest.approx([half, most], abs=5e-3)
     assert fanout.landing_percentile(leaves, n) == pytest.approx([50, 99])
-
-
-def test_samples_needed() -> None:
-    needed = [fanout.samples_needed(p) for p in (99, 99.9, 99.99, 99.999, 99.9999)]
-    assert needed == [1_000, 10_000, 100_000, 1_000_000, 10_000_000]
-    leaf = float(fanout.leaf_percentile(99, 100))
-    assert fanout.samples_needed(leaf) == pytest.approx(99_500, rel=2e-3)
 
 
 def test_quorum_is_the_binomial_tail() -> None:
