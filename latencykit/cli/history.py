@@ -203,6 +203,7 @@ def show(
         what = f"it has no runs{where}"
         if history.runs:
             of = f" of {', '.join(series)}" if series else ""
+            where += f" of the last {last:,}" if len(history.runs) > last else ""
             what = f"no run{where} has {statistics}{of}"
         raise InvalidArgumentError(f"{store}: {what}")
     if out is not None:

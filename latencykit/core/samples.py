@@ -790,7 +790,7 @@ class Samples(HistogramBacked, Value):
         good = int(self.good.sum())
         others = f", {format_count(len(self) - good)} others" if good < len(self) else ""
         over = (
-            f" over {format_duration(self.elapsed * 1e9)}"
+            f" in {format_duration(self.elapsed * 1e9)}"
             if self.start is not None and len(self)
             else ""
         )

@@ -579,6 +579,8 @@ class _Command(_Generator):
                 "where a short one decides nothing"
             )
         self._filled(1.0, 1.0, Path("out"))
+        if shutil.which(words[0]) is None:  # before there is a folder
+            raise InvalidArgumentError(f"{words[0]}: cannot be started: no such program")
         _make(folder)
         self.folder = folder
 

@@ -531,9 +531,11 @@ class Trend:
 def trend_of(
     history: History, series: str, statistic: str, labels: dict[str, str], last: int
 ) -> Trend:
-    """Return the trend of the last runs that have the statistic."""
-    runs, numbers = history.values(series, statistic, labels)
-    runs, values = runs[-last:], np.asarray(numbers[-last:], np.float64)
+    """Return the trend of those of the last runs that have the statistic."""
+    latest = set([run for run in history.runs if run.labels == labels][-last:])
+    known, numbers = history.values(series, statistic, labels)
+    runs = [run for run in known if run in latest]
+    values = np.asarray(numbers[len(known) - len(runs) :], np.float64)
     judged_together = (
         _judged_statistics(s, ()) for s in (runs[-1].series if runs else {}).values()
     )
