@@ -19,9 +19,11 @@ from latencykit.errors import (
     InvalidArgumentError,
     require,
 )
-from latencykit.units import format_count, format_duration
+from latencykit.units import format_count, format_duration, format_rate
 
 _SLACK = 0.05  # of an interval: variation of the pacing
+_MOST_RATIO = 1.5  # of the rate that is stated: more sends, but for a few, are on no such schedule
+_FEW = 20
 _MOST = 1 << 25  # requests that are added: each is a row, of 100 bytes while it is computed
 
 
@@ -66,6 +68,8 @@ def retime(
         Without start times.
     InputTooLargeError
         If more than 33 million requests would be added.
+    InvalidArgumentError
+        Without a rate, and for one that the sends exceed by half.
 
     Examples
     --------
@@ -97,6 +101,12 @@ def retime(
         return samples.with_run(measure="response", corrected="us")
     order = np.argsort(samples.start, kind="stable")
     start, took = samples.start[order], samples.duration[order]
+    seconds = max(float(start[-1] - start[0]) / 1e9, 1 / speed)
+    if rate and start.size - _FEW > _MOST_RATIO * rate * seconds:
+        raise InvalidArgumentError(
+            f"{name}: {format_rate(start.size / seconds)} per second were sent, more than "
+            f"{rate:g}; {option('rate')} is the rate of all connections together"
+        )
     several = connections or run.connections
     if not several:  # the largest number of requests under way at once
         ended = np.searchsorted(np.sort(start + took), start, "right")

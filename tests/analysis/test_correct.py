@@ -275,9 +275,11 @@ def test_failures_and_tags_stay_with_their_rows() -> None:
 
 
 def test_what_cannot_be_timed_is_refused() -> None:
-    naive = lk.Samples(start=[0, 10], duration=[1, 1], unit="ms")
+    naive = lk.Samples(start=range(0, 600, 10), duration=[1] * 60, unit="ms")
     with pytest.raises(lk.InvalidArgumentError, match="rate="):
         lk.retime(naive)
+    with pytest.raises(lk.InvalidArgumentError, match="102 per second were sent"):
+        lk.retime(naive, rate=25)  # of each of four connections
     with pytest.raises(lk.AlreadyCorrectedError):
         lk.retime(lk.retime(naive, rate=100), rate=100)
     with pytest.raises(lk.DataNotAvailableError):

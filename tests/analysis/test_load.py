@@ -34,9 +34,6 @@ def test_nothing_is_said_beyond_the_measurement() -> None:
             crossing(rates, values, 1.0)
 
 
-REST = "no load measured surely misses the limit: undecided at 200/s; measure for longer"
-
-
 @pytest.mark.parametrize(
     ("loads", "outcomes", "low", "high", "remark"),
     [
@@ -47,7 +44,8 @@ REST = "no load measured surely misses the limit: undecided at 200/s; measure fo
         ([100, 200, 300, 400], "?+?-", 200, 400, "1 load between them cannot be decided"),
         ([100, 200, 300, 400], "+-?-", 100, 200, ""),
         ([100, 200], "-?", 0, 100, "even the lowest load measured, 100/s, misses the limit"),
-        ([100, 200], "+?", 100, math.inf, REST),
+        ([100, 200], "+?", 100, math.inf,
+         "no load measured surely misses the limit: undecided at 200/s; measure for longer"),
         # A stall at 200 fails a sustained load: 300 passes, so nothing in between is known.
         ([100, 200, 300, 400], "+-+-", 100, 400, "200/s misses the limit, and a higher load meets it"),
         # Runs at one load must agree; one that is undecided is outvoted.
