@@ -246,19 +246,16 @@ def format_change(change: float) -> str:
     --------
     >>> [format_change(change) for change in (0.0512, -0.5, 3.2, 41.0, -0.99, 0.0)]
     ['+5.1 %', '-50 %', '+320 %', '× 42', '÷ 100', '0 %']
+    >>> format_change(1 / 26_786 - 1), format_change(998.7)
+    ('÷ 26,786', '× 1,000')
     """
     if math.isnan(change):
         return ""
-    if change >= 9.995:
-        return (
-            "× ∞"
-            if math.isinf(change)
-            else f"× {change + 1:,.3g}"
-            if change < 999
-            else f"× {change + 1:,.0f}"
-        )
-    if -1 < change < -0.95:
-        return f"÷ {1 / (1 + change):,.3g}"
+    if change >= 9.995 or -1 < change < -0.95:
+        sign, factor = ("×", 1 + change) if change > 0 else ("÷", 1 / (1 + change))
+        if math.isinf(factor):
+            return f"{sign} ∞"
+        return f"{sign} {factor:,.3g}" if factor < 999.5 else f"{sign} {factor:,.0f}"
     percent = 100 * change
     if abs(percent) < 0.005:
         return "0 %"

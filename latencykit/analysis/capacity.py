@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from latencykit._arrays import Value
 from latencykit._records import record
-from latencykit._text import brief_list
+from latencykit._text import brief_list, format_items
 from latencykit._typing import Floats, PathOrFrame
 from latencykit.analysis.given import as_data
 from latencykit.analysis.slo import SLO, Outcome, SLORow, for_all_series, why
@@ -278,7 +278,7 @@ class LoadCurve(Value):
     def __repr__(self) -> str:
         rates = [row.rate for row in self.rows]
         loads = f"{min(rates):,.4g} to {max(rates):,.4g}/s" if rates else "no load"
-        return f"LoadCurve({len(rates)} runs, {loads})"
+        return f"LoadCurve({format_items(len(rates), 'run')}, {loads})"
 
     @staticmethod
     def percentiles(
