@@ -269,7 +269,7 @@ class LoadCurve(Value):
                 format_value(known[p], row.data.unit) if p in known else "" for p in _PERCENTILES
             ]
             outcome = [self.verdict(row.name)[0]] if self.checks else []
-            rows.append((row.name, f"{row.rate:,.4g}/s", *values, *outcome))
+            rows.append((row.name, f"{format_rate(row.rate)}/s", *values, *outcome))
         header = ("", "load", *(f"p{p:g}" for p in _PERCENTILES), *(["SLO"] if self.checks else []))
         return listing_html(
             "Load curve", header, rows, [self.capacity.reason if self.capacity else ""]
@@ -277,7 +277,7 @@ class LoadCurve(Value):
 
     def __repr__(self) -> str:
         rates = [row.rate for row in self.rows]
-        loads = f"{min(rates):,.4g} to {max(rates):,.4g}/s" if rates else "no load"
+        loads = f"{format_rate(min(rates))} to {format_rate(max(rates))}/s" if rates else "no load"
         return f"LoadCurve({format_items(len(rates), 'run')}, {loads})"
 
     @staticmethod

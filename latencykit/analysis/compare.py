@@ -41,6 +41,7 @@ from latencykit.units import (
     format_estimate,
     format_percentile,
     format_range,
+    format_rate,
     format_share,
     format_value,
     parse_duration,
@@ -728,7 +729,7 @@ def _doubts(sides: tuple[list[Side], list[Side]], omits: str) -> tuple[str, tupl
         (corrected[0] != corrected[1], f"{only} is corrected for coordinated omission"),
         (kinds, f"one side measures {one.measure} time, the other {other.measure} time"),
         (bool(omits), omits),
-        (unlike, f"the load differs: {rates[0]:,.4g}/s and {rates[1]:,.4g}/s"),
+        (unlike, f"the load differs: {' and '.join(f'{format_rate(rate)}/s' for rate in rates)}"),
         (apart, f"other operations: {one.series} and {other.series}"),
     )
     runs = [data for side in sides for data in side]

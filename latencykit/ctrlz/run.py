@@ -63,7 +63,13 @@ from latencykit.errors import (
 )
 from latencykit.io.reading import detect, read_source
 from latencykit.io.source import Data, ReadOptions, Source
-from latencykit.units import format_count, format_duration, format_percentile, parse_duration
+from latencykit.units import (
+    format_count,
+    format_duration,
+    format_percentile,
+    format_rate,
+    parse_duration,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -818,7 +824,7 @@ def _applicable(
             "Raise its timeout"
         )
     elif accused and not begun:
-        sent, full = (f"{number:,.3g}" for number in (before or 0.0, rate or later))
+        sent, full = map(format_rate, (before or 0.0, rate or later))
         why = (
             f"{sent} of {full} requests per second were sent before the freeze: it had not begun "
             f"its load; use --duration {math.ceil(2 * plan.duration)}s"

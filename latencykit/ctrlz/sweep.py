@@ -43,6 +43,7 @@ from latencykit.units import (
     NANOSECONDS,
     format_duration,
     format_percentile,
+    format_rate,
     format_value,
     parse_duration,
 )
@@ -153,7 +154,7 @@ class Sweep(Value):
             row = known.get(run.name)
             values = {} if row is None else LoadCurve.percentiles(row, shown)
             rows.append((
-                str(run.number), f"{run.rate:,.4g}/s", format_duration(run.duration * 1e9),
+                str(run.number), f"{format_rate(run.rate)}/s", format_duration(run.duration * 1e9),
                 *(format_value(values[p], "ns") if p in values else "" for p in shown),
                 run.purpose, "no verdict" if run.verdict == "void" else run.verdict,
             ))  # fmt: skip
@@ -166,8 +167,8 @@ class Sweep(Value):
     def __repr__(self) -> str:
         capacity = self.capacity
         low, high = (capacity.low, capacity.high) if capacity else (0.0, math.inf)
-        met = f"met at {low:,.4g}/s" if low else "met at no load"
-        missed = f", missed at {high:,.4g}/s" if math.isfinite(high) else ""
+        met = f"met at {format_rate(low)}/s" if low else "met at no load"
+        missed = f", missed at {format_rate(high)}/s" if math.isfinite(high) else ""
         return f"Sweep({len(self.runs)} runs, {met}{missed})"
 
 
