@@ -31,7 +31,7 @@ _STATUS_NAME = re.compile(r"(?i)(?:stat|code|resp)\w{0,9}\W{1,3}$")
 # what stands before a value and goes with it: `status=`, `"latency": `, `in`, `|`
 _LABEL = re.compile(r"(?:[\w.-]{0,40}[\"']?[=:][\"'\[(]?|[\"'|(\[>-]{1,9}|(?<!\S)[a-z]{1,20})$")
 _METHOD = re.compile(r"(?<!\w)(?:GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS)(?!\w)")
-_NAMED = re.compile(rf"\s*([A-Za-z]\w{{0,40}})\s*[:=\s]\s*{_NUMBER.pattern}\s*")
+_NAMED = re.compile(rf"\s*([A-Za-z]\w{{0,40}}+)(?:\s++|\s*+[:=]\s*+){_NUMBER.pattern}\s*")
 _STATUSES = {499, *map(int, HTTPStatus)}
 
 

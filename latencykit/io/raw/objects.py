@@ -312,9 +312,8 @@ def _lines_of(source: Source, rows: Sequence[int]) -> list[tuple[int | None, str
 def read_document(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read a list of objects or of numbers, or an object of lists."""
     notes: list[str] = []
-    text = source.text().lstrip()
-    several = text[:1] == "{" and _are_objects(text)
-    value = [*json_text.values(text, source, notes)] if several else json_text.load(source)
+    several = _are_objects(source.head.text.lstrip())
+    value = [*json_text.values(source.text(), source, notes)] if several else json_text.load(source)
     records, lists = _lists_in(value)
     if not any(lists.values()):
         raise source.corrupt(1, "it contains no list", "a list of objects or of numbers", "")
@@ -347,8 +346,8 @@ def _are_objects(text: str) -> bool:
     """True if requests follow one another, each on several lines."""
     with contextlib.suppress(ValueError, RecursionError):
         first, end = _DECODER.raw_decode(json_text.without_halves(text))
-        alone = not (are_statistics(json_text.flat(first)) or _lists_in(first)[0])
-        return _has_latency(first) and alone and text[end:].lstrip()[:1] == "{"
+        if _has_latency(first) and text[end:].lstrip()[:1] == "{":
+            return not (are_statistics(json_text.flat(first)) or _lists_in(first)[0])
     return False
 
 

@@ -23,7 +23,7 @@ from latencykit.units import parse_duration
 
 # Words differ by language: "icmp_seq=1 ttl=52 temps=9,85 ms", "Bytes=32 Zeit<1ms TTL=52".
 _REPLY = re.compile(
-    r"^(?:\[(\d+\.\d+)\] )?.{0,200}?\b[^\W\d]\w{0,30}=(\d+).{0,99}?\b[^\W\d]{1,30}([=<]) ?"
+    r"^(?:\[(\d+\.\d+)\] )?.{0,200}?\b[^\W\d]\w{0,30}=(\d+).{0,99}?\b[^\W\d]{1,30}([=<]) {0,9}"
     r"(-?\d+(?:[.,]\d+)?) ?(ms|us|usec|sec|s|m)\b(.*)$",
     re.MULTILINE,
 )

@@ -1,17 +1,18 @@
-"""What programs print of themselves: Envoy's ``/stats``, grpc-go, elbencho, trtexec, dnsperf."""
+"""What programs print of themselves: Envoy's ``/stats``, grpc-go, elbencho, trtexec, httperf."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 
 from latencykit.core.run import CLOSED, Run
 from latencykit.io import json_text
 from latencykit.io.build import data_from_buckets, unit_in
-from latencykit.io.declared import VALUE, Json, Lines, Text, as_it_is, in_ns, report_of
+from latencykit.io.declared import VALUE, Json, Lines, Report, Text, as_it_is, in_ns, report_of
 from latencykit.io.source import ReadOptions, Series, Source
-from latencykit.io.text_reports import has_match, plain
+from latencykit.io.text_reports import fact, has_match, plain
 
 # Of the last interval, and of the time since the start, which are taken; all in ms.
 _TIMED = r"\S{1,400}(?:_(?:ms|time)|[._]latency)"
@@ -112,6 +113,23 @@ def read_elbencho(source: Source, options: ReadOptions) -> Series:
         yield name, report_of(stats, run, as_it_is, edges=highs, counts=tuple(map(int, counts)))
 
 
+def finish_httperf(report: Report) -> Report:
+    """Take connections' times where each had one reply, else the mean time of a reply."""
+    text, run, points = report.text, report.run, {}
+    bad = sum(map(int, re.findall(r"\b[45]xx=(\d+)", text)))
+    run = run.replace(failed=run.failed - run.timeouts + bad)
+    median = fact(text, r"median ([\d.]+)(?=[^!]*?replies/conn\]: 1\.000\b)", float)
+    stats, note = report.stats, "times are those of connections, each with one reply"
+    if median is None:
+        parts = re.findall(r"Reply time \[ms\]: response ([\d.]+) transfer ([\d.]+)", text)
+        stats = {"mean": sum(in_ns(part, "ms") for part in parts[0])} if parts else {}
+        note = "httperf prints no distribution of replies, only their mean"
+    else:
+        points = {50.0: median * 1e6}
+    run = run.with_notes(note)
+    return replace(report, run=run, stats=stats, points=points, failures_included=bad)
+
+
 FORMATS = {
     "perf-hooks": Json(
         run=Run(tool="Node.js perf_hooks", unit="ns"),
@@ -174,6 +192,24 @@ FORMATS = {
                 "max": rf"^ *Average Latency [^\n]*max {VALUE}",
             },
             needed=("count", "mean"),
+        ),
+    ),
+    "httperf": (
+        has_match(r"^ *Total: connections \d+ requests \d+ replies \d+ test-duration "),
+        Text(
+            run=Run(tool="httperf", measure="service", corrected="none", unit="ms"),
+            begin=r"^ *Total: connections \d",
+            facts={
+                "count": r"Total: connections \d+ requests \d+ replies (\d+)",
+                "duration": r"test-duration ([\d.]+ s)",
+                "failed": r"Errors: total (\d+)",
+                "timeouts": r"client-timo (\d+)",
+                "mean": r"Connection time \[ms\]: min [\d.]+ avg ([\d.]+)",
+                "min": r"Connection time \[ms\]: min ([\d.]+)",
+                "max": r"Connection time \[ms\]: min [^\n]* max ([\d.]+)",
+            },
+            needed=("count", "failed"),
+            finish=finish_httperf,
         ),
     ),
 }
