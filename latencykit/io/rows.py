@@ -45,7 +45,7 @@ _ODD = re.compile(rb"\0|^[ \t]+\r?$", re.MULTILINE)
 _WIDEST = 1 << 24  # characters of a piece's cells, each as wide as the widest
 _DIGITS = b"+-.0123456789Ee \0"
 _WORKERS = 4
-_MOST_TOTALS = 12  # rows
+_MOST_TOTALS = 12  # rows at the end
 
 
 @record()
@@ -214,20 +214,25 @@ def _without_totals(
     pieces: Iterator[_Piece], layout: RowLayout, tail: bytearray, notes: list[str]
 ) -> Iterator[_Piece]:
     """Pieces without the rows of a spreadsheet's sums and means at the end of the last one."""
-    sep, held = None if layout.sep == " " else layout.sep.encode(), next(pieces, None)
+    sep = None if layout.sep == " " else layout.sep.encode()
+
+    def label(row: bytes) -> bytes:
+        return next(filter(bytes.strip, row.split(sep, _MOST_TOTALS)), b"")
+
+    held = next(pieces, None)
     while held is not None:
         following = next(pieces, None)
         rows = [] if following else (held.data + tail).rstrip().rsplit(b"\n", _MOST_TOTALS)
-        labels = [next(filter(bytes.strip, row.split(sep)), b"") for row in rows]
         end = len(rows)
-        while end > held.skip + 1 and _TOTAL.fullmatch(labels[end - 1]):
+        while end > held.skip + 1 and _TOTAL.fullmatch(label(rows[end - 1])):
             end -= 1
-        kept = b"\n".join(rows[:end]) + b"\n"
-        if rows[end:] and not any(label + (sep or b" ") in kept for label in labels[end:]):
-            tail.clear()
-            held = replace(held, data=kept)
-            seen = printable(rows[end].decode("utf-8", "replace"), 40)
-            notes.append(f"{format_items(len(rows) - end, 'row')} of totals left out: {seen!r}")
+        if left := rows[end:]:
+            kept = b"\n".join(rows[:end]) + b"\n"
+            if not any(label(row) + (sep or b" ") in kept for row in left):
+                tail.clear()
+                held = replace(held, data=kept)
+                seen = printable(left[0].decode("utf-8", "replace"), 40)
+                notes.append(f"{format_items(len(left), 'row')} of totals left out: {seen!r}")
         yield held
         held = following
 
@@ -403,7 +408,8 @@ def _parsed(
 ) -> tuple[Table, int]:
     """Good rows of a piece, and how many it has; corrupt ones raise or are reported."""
     header = "".join(source.head.lines[layout.skip - 1 : layout.skip]).encode()
-    if header and piece.data.find(header, piece.skip) >= 0:  # of tables that were put together
+    begins = not piece.skip and piece.data.startswith(header)
+    if header and (begins or b"\n" + header in piece.data):  # of tables that were put together
         again = rb"^" + re.escape(header) + rb"\r?$"
         piece = replace(piece, data=re.sub(again, b"", piece.data, flags=re.MULTILINE))
     for read in (_by_numpy, _by_arrow):
