@@ -45,6 +45,7 @@ def history(
     fit_values(ax, np.concatenate([trend.values for trend in data]), data[0].unit, log=True)
     machines = list(dict.fromkeys(_machine(trend) for trend in data))
     statistics = list(dict.fromkeys(trend.statistic for trend in data))
+    chief = next((trend for trend in data if trend.changes), data[0])  # which the title is about
     ends = EndLabels()
     size = 18 if len(runs) <= _FEW_POINTS else 5
     for trend in data:
@@ -63,7 +64,7 @@ def history(
             ax.axvspan(
                 first, max(last, first + 0.2), color=_colour(change), alpha=0.16, linewidth=0
             )
-            if len(trend.changes) - number <= _CHANGES and trend is data[0]:
+            if len(trend.changes) - number <= _CHANGES and trend is chief:
                 step = 100 * (change.after / change.before - 1)
                 ax.annotate(
                     f"{step:+.0f} %", ((first + last) / 2, 1), (0, -3), color=_colour(change),
@@ -77,18 +78,18 @@ def history(
     named = plain(", ".join(filter(None, machines)))
     band = "shaded: where 95 of 100 unchanged runs lie"
     conditions = " · ".join(filter(None, (format_items(len(runs), "run"), named, band)))
-    trend = next((trend for trend in data if trend.changes), data[0])
-    name = f"{plain(trend.series)} {trend.statistic}"
-    finding = f"{name} has not changed in {len(trend.runs):,} runs"
-    if len(trend.runs) <= SETTINGS.min_history_runs:
-        count = format_items(len(trend.runs), "run")
+    name = f"{plain(chief.series)} {chief.statistic}"
+    name += f" on {plain(_machine(chief))}" if len(machines) > 1 and _machine(chief) else ""
+    finding = f"{name} has not changed in {len(chief.runs):,} runs"
+    if len(chief.runs) <= SETTINGS.min_history_runs:
+        count = format_items(len(chief.runs), "run")
         finding = f"{name}: {count}, too few to show a change"
-    elif trend.changes:
-        change = trend.changes[-1]
+    elif chief.changes:
+        change = chief.changes[-1]
         step = change.after / change.before - 1
-        levels = (format_value(value, trend.unit) for value in (change.before, change.after))
+        levels = (format_value(value, chief.unit) for value in (change.before, change.after))
         finding = f"{name} {'rose' if step > 0 else 'fell'} by {100 * abs(step):.0f} %, "
-        finding += f"from {' to '.join(levels)}, at {trend.runs[change.last].label}"
+        finding += f"from {' to '.join(levels)}, at {chief.runs[change.last].label}"
     head(ax, finding, conditions, title, subtitle)
     return ax
 

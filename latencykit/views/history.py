@@ -231,7 +231,8 @@ def show_text(trends: Sequence[Trend], style: str = "table") -> str:
     shown = trends[:_COMMENT_ROWS] if style == "markdown" else trends
     for trend in shown:
         table.add(trend_cells(trend, table, style))
-    text = table.render(left=3, optional=("labels", "changes"))
+    optional = ("changes",) if _labels_differ(shown) else ("labels", "changes")
+    text = table.render(left=3, optional=optional)
     if style == "csv":
         return text
     changes = changes_texts(shown)
@@ -269,15 +270,22 @@ def trend_cells(trend: Trend, table: Table, style: str = "table") -> dict[str, C
     }  # fmt: skip
 
 
+def _labels_differ(trends: Sequence[Trend]) -> bool:
+    return len({tuple(trend.labels.items()) for trend in trends}) > 1
+
+
 def changes_texts(trends: Sequence[Trend]) -> list[str]:
     """Return a line per change of a level."""
-    texts = []
+    texts, differ = [], _labels_differ(trends)
     for trend in trends:
+        name = f"{printable(trend.series, 60)} {trend.statistic}"
+        if differ and trend.labels:
+            name += f" ({printable(', '.join(trend.labels.values()), 60)})"
         for change in trend.changes:
             first, last = trend.runs[change.first].label, trend.runs[change.last].label
             when = f"at {last}" if first == last else f"after {first}, by {last}"
             step = _change(change.after / change.before - 1)
-            texts.append(f"{printable(trend.series, 60)} {trend.statistic}: {step} {when}")
+            texts.append(f"{name}: {step} {when}")
     return texts
 
 

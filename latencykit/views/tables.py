@@ -239,7 +239,8 @@ def fitted(
     if room(_NAME) < 0 and len(kept) > 2 and len({row[kept[0]] for row in table[1:]}) == 1:
         heading = [shortened(table[1][kept.pop(0)], width)]
     if room(_LEAST) < 0:
-        return _one_line_per_column([[row[k] for k in kept] for row in table], width)
+        columns = _one_line_per_column([[row[k] for k in kept] for row in table], width)
+        return "\n".join([*heading, columns])
     while room(10**6) < 0:  # the widest name gives way
         widest = max(
             (k for k in kept if k < names), key=lambda k: max(text_width(row[k]) for row in table)
