@@ -86,15 +86,15 @@ def in_order(items: Iterable[T], work: Callable[[T], R], threads: int) -> Iterat
 
 
 def ahead(items: Iterator[T]) -> Iterator[T]:
-    """Yield the items, none of them None; a thread makes the next one meanwhile."""
+    """Yield the items, none of them None; a thread makes the next ones meanwhile."""
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(1, "latencykit") as thread:
         try:
-            coming = thread.submit(next, items, None)
+            coming = deque([thread.submit(next, items, None) for _ in range(2)])
         except RuntimeError:  # no thread can be started
             yield from items
             return
-        while (item := coming.result()) is not None:
-            coming = thread.submit(next, items, None)
+        while (item := coming.popleft().result()) is not None:
+            coming.append(thread.submit(next, items, None))
             yield item

@@ -164,11 +164,8 @@ class _Rows:
             times["low"] = times_of(frame[plan.shape.low.column], plan.kind, plan.unit)
         if plan.shape is not None and plan.shape.count is not None:
             times["count"] = times_of(frame[plan.shape.count], "number", "none")
-        failure, cells, given = (
-            np.zeros(len(frame), np.int8),
-            frame[plan.duration],
-            times["duration"],
-        )
+        failure = np.zeros(len(frame), np.int8)
+        cells, given = frame[plan.duration], times["duration"]
         if plan.shape is None and isinstance(cells, Words) and given.corrupt.any():
             failures = [*(failure_in(name or "") for name in cells.names.tolist()), 0]
             failure[given.corrupt] = np.array(failures, np.int8)[cells.codes[given.corrupt]]

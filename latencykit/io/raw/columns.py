@@ -195,7 +195,6 @@ def plan_of(
     connection, tag = roles.get("connection"), roles.get("tag")
     moments = _moments(sample, roles, unit if kind == "number" else "ns", notes)
     ended = moments["start"].unit if bounds and kind == "moment" else unit
-    ended = moments["start"].unit if bounds and kind == "moment" else unit
     if tag is not None:  # unless nearly every row has another
         kinds = len(coded(sample[tag.column])[1])
         if kinds > _MOST_TAGS and kinds > sample[tag.column].shape[0] / 4:
