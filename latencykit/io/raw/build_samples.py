@@ -371,6 +371,8 @@ def _counted(parts: Iterator[Columns], rows: _Rows, notes: list[str]) -> dict[st
             begin = min(begin, int(part["start"].min()))
             first = min(first, begin, int(part.get("intended", part["start"]).min()))
             last = max(last, int((part["start"] + part["duration"].astype(np.int64)).max()))
+            if "intended" not in part and measure is None:
+                del part["start"]  # counts do not tell it
         if len(rows.tags) > _MOST_TAGS:
             part.pop("tag", None)
         for place, group in _grouped(part):
