@@ -411,7 +411,7 @@ def advice_of(result: Diagnosis) -> str:
         return "prefer an open-loop generator that times requests from their scheduled start"
     if result.verdict == "no stall":
         return "to test it, freeze a server: latencykit ctrlz"
-    if result.verdict != "unknown":
+    if result.verdict != "unknown" or result.raw.count == 0:
         return ""
     timeout = "a timeout longer than any stall"
     if has("contradicts-itself"):

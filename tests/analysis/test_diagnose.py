@@ -185,10 +185,9 @@ def test_without_rate_or_length_it_asks() -> None:
     lone = lk.Histogram.of([1e6] * 999 + [2e9])
     assert "rate=" in lk.diagnose(lone).advice
     assert "rate=" not in lk.diagnose(lone, rate=100, connections=1).advice
-    assert (
-        lk.diagnose(alone.with_run(loop="paced", corrected="none"), duration="20s").verdict
-        == "omits"
-    )
+    assert lk.diagnose(lk.Histogram.of([])).advice == "", "nothing can be asked of no request"
+    paced = alone.with_run(loop="paced", corrected="none")
+    assert lk.diagnose(paced, duration="20s").verdict == "omits"
 
 
 def test_over_corrected() -> None:
