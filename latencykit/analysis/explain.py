@@ -316,17 +316,13 @@ def explain(
     findings += drifts
     if not findings:
         findings = [_nothing(coincidence)]
-
-    def histogram(part: Ints) -> Histogram:  # with its exact maximum, as `Samples.histogram` has
-        counted = Histogram.of(part, unit=data.unit)
-        return replace(counted, reported_stats={"max": float(part.max())})
-
+    every = Samples(duration=values, unit=data.unit)
     return Explanation(
         data.run.source or "", limit.name, limit.value, frame, coincidence,
         tuple(findings),
         tuple(dict.fromkeys((*notes, *(() if coincidence is None else coincidence.notes)))),
-        histogram(values),
-        histogram(values[~top]) if top.any() and not top.all() else None,
+        every.histogram(),
+        every.select(~top).histogram() if top.any() and not top.all() else None,
     )  # fmt: skip
 
 

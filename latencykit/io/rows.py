@@ -205,7 +205,7 @@ def _pieces(source: Source, layout: RowLayout, tail: bytearray) -> Iterator[_Pie
 
 
 _TOTAL = re.compile(
-    rb"\W*+(?:(?:grand )?totals?|sum|average|avg|mean|median|min|max|count|std|\d[\d.]*+%)[\W\d]*+",
+    rb"\W*+(?:(?:grand )?totals?|sum|average|avg|mean|median|min|max|count|std|\d[\d.]*+%)\W*+",
     re.IGNORECASE,
 )
 
