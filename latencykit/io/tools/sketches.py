@@ -36,7 +36,7 @@ SketchBuckets = tuple[Floats, Floats, NDArray[np.int64], dict[str, float], tuple
 
 _MAGIC = (b"\0\0\0\1", b"\0\0\0\2")
 _EMPTY = (30, 32)  # bytes without a centroid
-_BASE64 = re.compile(r"\s*AAAAA[QTUVgjkl][A-Za-z0-9+/]{34,}=*\s*$", re.MULTILINE)
+_BASE64 = re.compile(r"\A\s*+AAAAA[QTUVgjkl][A-Za-z0-9+/]{34,}+=*+[ \t\r]*+$", re.MULTILINE)
 _JSON = re.compile(
     r'"centroids"\s*:\s*\[\s*(?:\{[^{}]*"(?:m|mean)"\s*:|(?=[^\]]*\][\s\S]*"counts"\s*:))'
 )
