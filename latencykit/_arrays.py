@@ -79,8 +79,6 @@ def as_positions(values: ArrayLike) -> NDArray[np.intp]:
 def ragged(sizes: ArrayLike) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return for every place of rows of these sizes the row, and the place within it.
 
-    Examples
-    --------
     >>> [part.tolist() for part in ragged([2, 0, 3])]
     [[0, 0, 2, 2, 2], [0, 1, 0, 1, 2]]
     """

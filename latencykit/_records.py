@@ -27,8 +27,6 @@ def record(*, eq: bool = True, kw_only: bool = False) -> Callable[[Class], Class
 
     What the class defines itself is kept. A subclass is a record, too, or has its own `__init__`.
 
-    Examples
-    --------
     >>> @record()
     ... class Point:
     ...     '''A place.'''

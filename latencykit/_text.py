@@ -38,8 +38,6 @@ def in_terminal() -> AbstractContextManager[None]:
 def option(name: str, value: str = "", python: str | None = None) -> str:
     """Return an option, and its value, as the surface of the reader names it.
 
-    Examples
-    --------
     >>> option("start-column"), option("unit", "ms", "'ms'")
     ('start_column=', "unit='ms'")
     >>> with in_terminal():
@@ -71,8 +69,6 @@ def cause_text(cause: str) -> str:
 def format_items(number: int, singular: str, plural: str | None = None) -> str:
     """Return a count and what is counted.
 
-    Examples
-    --------
     >>> format_items(1, "request"), format_items(1200, "reply", "replies")
     ('1 request', '1,200 replies')
     """
@@ -82,8 +78,6 @@ def format_items(number: int, singular: str, plural: str | None = None) -> str:
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return the hint of a message on an unknown word: the likely one, or all valid ones.
 
-    Examples
-    --------
     >>> did_you_mean("gte", ["get", "put"]), did_you_mean("nope", ["get", ""])
     ("; did you mean 'get'?", "; there are '' and 'get'")
     """
@@ -106,8 +100,6 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 def printable(text: str, limit: int = 60) -> str:
     r"""Return untrusted text safe to print: control characters escaped, truncated at `limit`.
 
-    Examples
-    --------
     >>> printable("a\x1b[31mb")
     'a\\x1b[31mb'
     """
@@ -121,8 +113,6 @@ def printable(text: str, limit: int = 60) -> str:
 def brief_list(names: Iterable[str], most: int = 3) -> str:
     """Return names in a sentence, each once: the first ones, and how many more there are.
 
-    Examples
-    --------
     >>> brief_list(["a", "b", "b", "c", "d", "e"])
     'a, b, c and 2 more'
     """
@@ -134,8 +124,6 @@ def brief_list(names: Iterable[str], most: int = 3) -> str:
 def natural_key(text: str) -> list[tuple[int, str]]:
     """Return the key that sorts ``s2`` before ``s10``.
 
-    Examples
-    --------
     >>> sorted(["s10", "s2", "S1"], key=natural_key)
     ['S1', 's2', 's10']
     """
@@ -151,8 +139,6 @@ def markdown_text(text: str, *, code: bool = False) -> str:
 
     With `code`, text between backticks, of which nothing else can be made, remains code.
 
-    Examples
-    --------
     >>> print(markdown_text("![x](http://a) <b>"), markdown_text("`-R <N>` `", code=True))
     !\[x\](http://a) &lt;b> `-R <N>` \`
     """
@@ -167,8 +153,6 @@ def markdown_text(text: str, *, code: bool = False) -> str:
 def without_login(text: str) -> str:
     """Return a text without the names and passwords of its URLs.
 
-    Examples
-    --------
     >>> without_login("wrk https://me:se@cret@host/@a?b=1")
     'wrk https://host/@a?b=1'
     """
@@ -178,8 +162,6 @@ def without_login(text: str) -> str:
 def without_secrets(text: str) -> str:
     """Return a text without the logins and queries (which may be signatures) of its URLs.
 
-    Examples
-    --------
     >>> without_secrets("https://me:secret@host/a.hlog?token=1: the file is empty")
     'https://host/a.hlog: the file is empty'
     """
@@ -192,8 +174,6 @@ def guarded(text: str) -> str:
     An apostrophe precedes what looks like a formula, also after a semicolon, where spreadsheets
     of many locales split.
 
-    Examples
-    --------
     >>> guarded("=cmd()"), guarded("a;-1"), guarded("a\x1b[31m")
     ("'=cmd()", "a;'-1", 'a\\x1b[31m')
     """
@@ -203,8 +183,6 @@ def guarded(text: str) -> str:
 def on_terminal(text: str) -> str:
     r"""Return lines that no terminal takes for commands, whatever names are in them.
 
-    Examples
-    --------
     >>> on_terminal("a\x1b[31m\nb")
     'a\\x1b[31m\nb'
     """

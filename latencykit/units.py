@@ -48,8 +48,6 @@ _STEPS = (
 def unit_factor(source: str, target: str) -> float:
     """Return how many `target` units one `source` unit is.
 
-    Examples
-    --------
     >>> unit_factor("ms", "ns")
     1000000.0
     """
@@ -67,8 +65,6 @@ def unit_factor(source: str, target: str) -> float:
 def checked_unit(unit: str) -> str:
     """Return a unit that values may have (ns, us, ms, s, none); an error names what is meant.
 
-    Examples
-    --------
     >>> checked_unit("msec")
     Traceback (most recent call last):
     latencykit.errors.InvalidArgumentError: unit must be one of ...; not 'msec'. Did you mean 'ms'?
@@ -86,8 +82,6 @@ def parse_duration(text: str | float, default: str | None = None) -> float:
 
     A bare number is taken in `default` units, and refused without them.
 
-    Examples
-    --------
     >>> parse_duration("1.5ms"), parse_duration("1m2.3s"), parse_duration(2, "s")
     (1500000.0, 62300000000.0, 2000000000.0)
     """
@@ -114,8 +108,6 @@ def format_duration(nanoseconds: float, digits: int = 3) -> str:
 
     A latency and the length of a run are written alike: above two minutes in min, h or d.
 
-    Examples
-    --------
     >>> [format_duration(v) for v in (0, 63_000, 1_040_000, 6.002e9, 119e9, 354e9, 172_800e9)]
     ['0', '63 µs', '1.04 ms', '6 s', '119 s', '5.9 min', '2 d']
     """
@@ -133,8 +125,6 @@ def format_duration(nanoseconds: float, digits: int = 3) -> str:
 def format_moment(seconds: float) -> str:
     """Return a time from the start as text: in seconds, as ``--from`` takes it.
 
-    Examples
-    --------
     >>> [format_moment(v) for v in (0.0123, 206.25, 4213.7)]
     ['12.3 ms', '206.2 s', '4214 s']
     """
@@ -144,8 +134,6 @@ def format_moment(seconds: float) -> str:
 def format_value(value: float, unit: str = "ns", digits: int = 3) -> str:
     """Return a stored value as text: a duration if the unit is one, else the bare number.
 
-    Examples
-    --------
     >>> format_value(1500, "us"), format_value(1500, "none")
     ('1.5 ms', '1,500')
     """
@@ -159,8 +147,6 @@ def format_range(
 ) -> str:
     """Return a range as text, with the unit once if both ends share it; None is an open end.
 
-    Examples
-    --------
     >>> format_range(3.2e9, 5.7e9), format_range(8e5, 2e6), format_range(2e9, None)
     ('3.2–5.7 s', '800 µs–2 ms', '≥ 2 s')
     """
@@ -180,8 +166,6 @@ def format_row(row: object, show: Callable[[float], str] = format_duration) -> s
 
     Of a `PercentileRow`, or a mapping with its fields; in parentheses where it is not supported.
 
-    Examples
-    --------
     >>> row = {"value": 5.7e9, "bucket_low": 3.2e9, "bucket_high": 5.7e9, "resolved": False}
     >>> format_row(row | {"supported": True}), format_row(row | {"supported": False})
     ('3.2–5.7 s', '(3.2–5.7 s)')
@@ -209,8 +193,6 @@ def _plain(number: float, digits: int, comma: bool = False) -> str:
 def format_count(count: float) -> str:
     """Return a count with thousands separators.
 
-    Examples
-    --------
     >>> format_count(6852)
     '6,852'
     """
@@ -220,8 +202,6 @@ def format_count(count: float) -> str:
 def format_estimate(count: float) -> str:
     """Return an estimated count: of more than three digits, three are meant.
 
-    Examples
-    --------
     >>> format_estimate(2934), format_estimate(293.4)
     ('2,930', '293')
     """
@@ -231,8 +211,6 @@ def format_estimate(count: float) -> str:
 def format_rate(rate: float) -> str:
     """Return a rate per second: whole from 100 on, three digits below.
 
-    Examples
-    --------
     >>> format_rate(2934.2), format_rate(7.126)
     ('2,934', '7.13')
     """
@@ -242,8 +220,6 @@ def format_rate(rate: float) -> str:
 def format_change(change: float) -> str:
     """Return a relative change as text.
 
-    Examples
-    --------
     >>> [format_change(change) for change in (0.0512, -0.5, 3.2, 41.0, -0.99, 0.0)]
     ['+5.1 %', '-50 %', '+320 %', '× 42', '÷ 100', '0 %']
     >>> format_change(1 / 26_786 - 1), format_change(998.7)
@@ -290,8 +266,6 @@ def parse_moment(value: object, epoch: int | None = None) -> float:
     `numpy.datetime64`; UTC without a zone), for which `epoch`, the start of the run in nanoseconds
     since the epoch, has to be known.
 
-    Examples
-    --------
     >>> parse_moment(0.3), parse_moment("1m2.3s")
     (0.3, 62.3)
     >>> parse_moment("2026-01-31T12:00:05", 1769860800 * 10**9)
@@ -345,8 +319,6 @@ def _since(moment: Any, epoch: int | None) -> float:
 def parse_percentile(text: str | float) -> float:
     """Return a percentile in 0..100 from ``99.9``, ``"p99.9"``, ``"99.9%"`` or ``"99.9th"``.
 
-    Examples
-    --------
     >>> parse_percentile("p99.9"), parse_percentile("50%")
     (99.9, 50.0)
     """
@@ -362,8 +334,6 @@ def parse_percentile(text: str | float) -> float:
 def format_percentile(percentile: float) -> str:
     """Return a percentile as the shortest text that reads back the same.
 
-    Examples
-    --------
     >>> format_percentile(99.0), format_percentile(99.99)
     ('99', '99.99')
     """
@@ -378,8 +348,6 @@ def percentile_name(percentile: float) -> str:
 def sure_percentile(limit: float) -> float:
     """Return the highest supported percentile, rounded down to two digits of its distance to 100.
 
-    Examples
-    --------
     >>> sure_percentile(99.94618), sure_percentile(63.2)
     (99.946, 63.0)
     """

@@ -30,8 +30,6 @@ def clock_step(counted: Counted, value: float) -> float:
 
     The difference of two readings is wrong by up to one tick to either side.
 
-    Examples
-    --------
     >>> from latencykit.core.quantiles import Counted
     >>> floored = Counted.of([1e6] * 500 + [2e6] * 300 + [3e6] * 90)
     >>> clock_step(floored, 2e6), clock_step(Counted.of(range(1, 900)), 450)

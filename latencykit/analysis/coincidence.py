@@ -133,8 +133,6 @@ def coincide(
     the first minutes, idle times, one connection. Findings are wrong in at most 5 % of runs without
     any connection.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> from latencykit.core.events import Events
     >>> from latencykit.simulate import Server, Stall, fixed, open_loop

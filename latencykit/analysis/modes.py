@@ -50,8 +50,6 @@ def find_modes(histogram: Any, evidence: Any = None) -> list[Mode]:
     Shares of the values above zero add up to 1. If the `evidence` of the same data has times, modes
     are those of most parts of the run.
 
-    Examples
-    --------
     >>> from latencykit.core.histogram import Histogram
     >>> modes = find_modes(Histogram.of([1] * 900 + [20] * 100))
     >>> [(round(mode.value), mode.share) for mode in modes]

@@ -205,8 +205,6 @@ class SLORow:
 class SLOResult(tuple[SLORow, ...]):
     """The rows of `SLO.check`, one per limit.
 
-    Examples
-    --------
     >>> import latencykit as lk
     >>> result = SLO.parse("p50=5us, p99=8us").check(lk.Histogram.of(range(1000, 9000)))
     >>> result.headline

@@ -413,8 +413,6 @@ class Incident:
     def text(self) -> str:
         """The sentence on it.
 
-        Examples
-        --------
         >>> moved = ((50.0, 5e6, 5e6), (99.0, 206e6, 12e6))
         >>> Incident(200, 206, 149, 200, without=moved).text
         '149 of the 200 slowest requests (above p99) fall into 6 s (200 s to 206 s); without that \
@@ -459,8 +457,6 @@ def find_incident(
     ascending, or the borders of equally loaded times. None where slow requests are spread over the
     run.
 
-    Examples
-    --------
     >>> slow = np.sort(np.append(np.linspace(200, 206, 149), np.linspace(0, 600, 51)))
     >>> find_incident(slow, slow, np.ones(200), np.linspace(0, 600, 20_000), 600.0).slow
     150.0

@@ -55,8 +55,6 @@ def suspected_timeout(histogram: Histogram) -> tuple[float, int] | None:
     Nothing is said where the clock or the buckets are coarse, where latencies just below are about
     as frequent, or where the source knows its timeouts.
 
-    Examples
-    --------
     >>> import latencykit as lk, random
     >>> dice = random.Random(1)
     >>> h = lk.Histogram.of([dice.expovariate(10) for _ in range(5000)] + [30.0] * 20, unit="s")

@@ -44,8 +44,6 @@ def last_place(value: float, grain: float) -> float:
 def contradiction(data: Any) -> str | None:
     """Return which reported numbers cannot be true together, one sentence; None if all can.
 
-    Examples
-    --------
     >>> from latencykit.core.run import Run
     >>> from latencykit.core.summary import Summary
     >>> run = Run(duration=10.0, connections=1)

@@ -364,8 +364,6 @@ def drift(table: Floats, value: Floats, percentile: float) -> Drift | None:
     The `table` has requests in time bins × groups of latencies, whose `value` ascends. None also
     for runs that are too short to show it.
 
-    Examples
-    --------
     >>> table = np.random.default_rng(1).integers(90, 110, (200, 2)).astype(float)
     >>> table[:100, 1], table[100:, 0] = 9, 20
     >>> drift(table, np.array([1e6, 2e6]), 50.0)

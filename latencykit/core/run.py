@@ -288,8 +288,6 @@ def series_named(name: str, names: Iterable[str]) -> list[str]:
     ``"ttft"`` also means ``time_to_first_token``, and ``"rate 2 ttft"`` where a file has several
     runs.
 
-    Examples
-    --------
     >>> series_named("ttft", ["request_latency", "time_to_first_token"])
     ['time_to_first_token']
     >>> series_named("e2e", ["constant@2 request_latency", "constant@4 request_latency"])

@@ -123,8 +123,6 @@ def open_payload(text: bytes, limits: Limits | None = None) -> Payload:
     DoubleHistogram, compressed or not. No more memory is taken than the limits allow. A
     `PayloadError` says what is wrong with it; where it stood is for the caller to add.
 
-    Examples
-    --------
     >>> payload = open_payload(b"HISTFAAAACV42pNpmSzMwMDAwgABzFCaEYh5f7hHMNh/gAicX8bIBABjHQWa")
     >>> payload.buckets, payload.layout.highest, payload.body.hex()
     (HdrBuckets(3, 1), 60000000000, 'cfa60102')
@@ -167,8 +165,6 @@ def counts_length(buckets: HdrBuckets, highest: int) -> int:
 
     Source: ``AbstractHistogram.getBucketsNeededToCoverValue`` and ``getLengthForNumberOfBuckets``.
 
-    Examples
-    --------
     >>> counts_length(HdrBuckets(3), 2), counts_length(HdrBuckets(2, 1000), 3_600_000_000_000)
     (2048, 3456)
     """
@@ -364,8 +360,6 @@ def open_payloads(texts: Sequence[bytes], limits: Limits | None = None) -> Paylo
     Once the inflated payloads take ``limits.block``, no more are opened: the result has at least
     one, nearly always all; open the rest by another call. A `RowError` names the first corrupt one.
 
-    Examples
-    --------
     >>> text = b"HISTFAAAACV42pNpmSzMwMDAwgABzFCaEYh5f7hHMNh/gAicX8bIBABjHQWa"
     >>> [payload.body.hex() for payload in open_payloads([text, text])]
     ['cfa60102', 'cfa60102']
@@ -503,8 +497,6 @@ def decode_rows(
     buckets, and no longer than ``limits.block``; some hundred KiB of bodies at a time keep the
     temporaries in the cache. A `RowError` names the first corrupt one.
 
-    Examples
-    --------
     >>> from latencykit.hdr.payload import open_payload
     >>> payload = open_payload(b"HISTFAAAACZ42pNpmSzMwMDAygABzFCaEYh5f7hHMNh/gAhw7TzGyAQAZ58Frw==")
     >>> decode_rows([payload, payload])

@@ -37,8 +37,6 @@ def encode(
     Of a DoubleHistogram it only matters how large it is: the reference takes no others than powers
     of two less one.
 
-    Examples
-    --------
     >>> encode(HdrBuckets(3), [10_664], [1], highest=60_000_000_000)
     b'HISTFAAAACV42pNpmSzMwMDAwgABzFCaEYh5f7hHMNh/gAicX8bIBABjHQWa'
     """

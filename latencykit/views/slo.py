@@ -126,8 +126,6 @@ def reason_text(row: SLORow) -> str:
 def cannot_show(seconds: float) -> str:
     """Return what a run of this length cannot show, one line; empty where it is unknown.
 
-    Examples
-    --------
     >>> cannot_show(300)
     'a run of 5 min cannot detect events rarer than one per 100 s'
     """

@@ -178,8 +178,6 @@ _GAP = "  "
 def shortened(text: str, width: int) -> str:
     """Return a name that takes at most `width` columns: its middle is left out.
 
-    Examples
-    --------
     >>> shortened("checkout-service-eu-west-3.hlog", 16)
     'checkout…-3.hlog'
     """
