@@ -17,11 +17,9 @@ def main() -> None:
 
 
 def program() -> None:
-    """Run the command line as a process of its own, which ends once exit handlers have run.
-
-    To take numpy's modules apart would cost a tenth of a small `summary`, and a client of Dask that
-    found no scheduler would wait for 20 s.
-    """
+    """Run the command line as a process of its own, which ends once exit handlers have run."""
+    # To take numpy's modules apart would cost a tenth of a small `summary`, and a client of Dask
+    # that found no scheduler would wait for 20 s.
     import atexit
     import gc
     import os

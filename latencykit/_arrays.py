@@ -68,11 +68,9 @@ class Value:
 
 
 def as_positions(values: ArrayLike) -> NDArray[np.intp]:
-    """Return positions or lengths as ``np.repeat`` and ``ufunc.reduceat`` take them.
-
-    Both refuse int64 where an index has 32 bits, as in WebAssembly; what fits into memory fits
-    into an index there.
-    """
+    """Return positions or lengths as ``np.repeat`` and ``ufunc.reduceat`` take them."""
+    # Both refuse int64 where an index has 32 bits, as in WebAssembly; what fits into memory fits
+    # into an index there.
     return np.asarray(values).astype(np.intp, copy=False)
 
 

@@ -39,10 +39,8 @@ def check_folder(path: Path) -> None:
 
 @contextlib.contextmanager
 def whole(path: Path, sources: Iterable[str | os.PathLike[str]] = ()) -> Iterator[Path]:
-    """Yield a temporary path beside `path`, which replaces it if the block succeeds.
-
-    Devices and pipes are written to directly.
-    """
+    """Yield a temporary path beside `path`, which replaces it if the block succeeds."""
+    # Devices and pipes are written to directly.
     for source in sources:
         with contextlib.suppress(OSError):  # one of them does not exist
             if path.samefile(source):
@@ -88,10 +86,8 @@ def temporary_folder(prefix: str, folder: Path | None = None) -> Iterator[Path]:
 
 
 def runtime_folder() -> Path:
-    """Return the folder, of this user alone, of what concerns running processes; it may be missing.
-
-    It is the same for every command of a session, whatever its ``TMPDIR``.
-    """
+    """Return this user's folder of what concerns running processes; it may be missing."""
+    # It is the same for every command of a session, whatever its ``TMPDIR``.
     owner = os.getuid() if hasattr(os, "getuid") else 0
     return Path(os.environ.get("XDG_RUNTIME_DIR") or "/tmp", f"latencykit-{owner}")  # noqa: S108
 

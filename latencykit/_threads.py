@@ -21,12 +21,10 @@ R = TypeVar("R")
 
 
 def jobs(given: int | None = None) -> int:
-    """Return how many threads decode one file, and how many processes read several files.
-
-    As `given`, else as ``LATENCYKIT_JOBS`` says, else one per usable core. But one in a thread
-    other than the main one and in a process of a pool, such as the workers of Dask have: there,
-    others are at work beside it.
-    """
+    """Return how many threads decode one file, and how many processes read several files."""
+    # As `given`, else as ``LATENCYKIT_JOBS`` says, else one per usable core. But one in a thread
+    # other than the main one and in a process of a pool, such as the workers of Dask have: there,
+    # others are at work beside it.
     if given is not None:
         return given
     stated = os.environ.get(VARIABLE, "").strip()
@@ -46,12 +44,10 @@ def jobs(given: int | None = None) -> int:
 
 
 def in_order(items: Iterable[T], work: Callable[[T], R], threads: int) -> Iterator[R]:
-    """Yield the result of `work` for each item, in order; a few items are worked on ahead.
-
-    Items are taken, and results given out, in the thread that asks for them. An error of `work` is
-    raised in place of its result, one of the items after the results of those before it. With one
-    thread, the asking thread does the work.
-    """
+    """Yield the result of `work` for each item, in order; a few items are worked on ahead."""
+    # Items are taken, and results given out, in the thread that asks for them. An error of `work`
+    # is raised in place of its result, one of the items after the results of those before it. With
+    # one thread, the asking thread does the work.
     if threads == 1 or not THREADS:
         yield from map(work, items)
         return

@@ -129,10 +129,9 @@ class MissingInputError(CorruptInputError, FileNotFoundError):
 
 
 class PayloadError(LatencyKitError, ValueError):
-    """An HdrHistogram payload that is corrupt or not a possible histogram.
+    """An HdrHistogram payload that is corrupt or not a possible histogram."""
 
-    Its text is the reason alone; the reader of the file adds where it is.
-    """
+    # Its text is the reason alone; the reader of the file adds where it is.
 
 
 class RowError(PayloadError):

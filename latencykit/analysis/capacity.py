@@ -68,14 +68,12 @@ class Capacity:
 def crossing(
     rate: ArrayLike, value: ArrayLike, limit: float, saturated: ArrayLike | None = None
 ) -> float:
-    """Return the load at which the latency of runs crosses a limit.
-
-    Latency rises with load and falls only by noise, so the logarithms of the values are pooled to a
-    rising curve (isotonic regression). Between the last load on it within the limit and the first
-    beyond, the reciprocal of the latency is interpolated linearly: that is how a queue behaves near
-    saturation, exactly so for M/M/1. The highest load where none is beyond the limit, NaN where the
-    lowest is.
-    """
+    """Return the load at which the latency of runs crosses a limit."""
+    # Latency rises with load and falls only by noise, so the logarithms of the values are pooled to
+    # a rising curve (isotonic regression). Between the last load on it within the limit and the
+    # first beyond, the reciprocal of the latency is interpolated linearly: that is how a queue
+    # behaves near saturation, exactly so for M/M/1. The highest load where none is beyond the
+    # limit, NaN where the lowest is.
     from scipy.optimize import isotonic_regression
 
     each_load, each_value = np.asarray(rate, np.float64), np.asarray(value, np.float64)
@@ -107,10 +105,8 @@ def crossing(
 
 
 def bracket(rates: ArrayLike, outcomes: Sequence[str]) -> tuple[float, float, str]:
-    """Return the highest load that surely passed, the lowest above it that failed, and a remark.
-
-    Runs at one load must not contradict each other; one that is undecided is outvoted.
-    """
+    """Return the highest load that surely passed, the lowest above it that failed, and a remark."""
+    # Runs at one load must not contradict each other; one that is undecided is outvoted.
     loads, inverse = np.unique(rates, return_inverse=True)
     passes, fails = (
         np.bincount(inverse, [outcome == wanted for outcome in outcomes]) > 0

@@ -111,18 +111,16 @@ def change_positions(
     min_runs: int = 5,
     seed: int = 0,
 ) -> ChangePoints:
-    """Return the positions at which a series of runs changes its level or spread, in order.
-
-    E-divisive (Matteson and James, 2014): the split with the largest energy distance between its
-    sides is tested by shuffling the stretch, and each side is searched again. Distances are limited
-    to ten times their median, so that one run with a stall does not make a change.
-
-    Shuffling presupposes that runs without a change are in random order. A slow drift makes
-    successive runs alike and would pass for a change, so the correlation of successive residuals
-    (as normal scores, less the medians of their stretches, corrected for its bias) is examined:
-    where it is clear, no change is reported; where it is possible, a split also has to be clearer
-    than in series with that correlation and without a change.
-    """
+    """Return the positions at which a series of runs changes its level or spread, in order."""
+    # E-divisive (Matteson and James, 2014): the split with the largest energy distance between its
+    # sides is tested by shuffling the stretch, and each side is searched again. Distances are
+    # limited to ten times their median, so that one run with a stall does not make a change.
+    #
+    # Shuffling presupposes that runs without a change are in random order. A slow drift makes
+    # successive runs alike and would pass for a change, so the correlation of successive residuals
+    # (as normal scores, less the medians of their stretches, corrected for its bias) is examined:
+    # where it is clear, no change is reported; where it is possible, a split also has to be clearer
+    # than in series with that correlation and without a change.
     series = np.asarray(values, np.float64)
     if series.ndim != 1 or not np.isfinite(series).all():
         raise InvalidArgumentError(

@@ -82,14 +82,14 @@ RULES = CoincidenceRules()
 
 @record(eq=False)
 class Coincidence(Value):
-    """Events and the slow times of a run that they coincide with.
+    """Events and the slow times of a run that they coincide with."""
 
-    `rows` has one row per source, and per kind of its events that says more: ``source``, ``stalls``
-    (how many there were), ``coincide`` (with how many of them it coincides), ``expected`` (by
-    chance), ``p`` (adjusted for all looks), ``lag`` (ns, from the start of an event to that of the
-    stall), ``share_above`` (of the slow requests), ``significant``. `stalls` has the columns of
-    `find_stalls`, and ``suspect``: the source that coincides more often than by chance, or "".
-    """
+    # `rows` has one row per source, and per kind of its events that says more: ``source``,
+    # ``stalls`` (how many there were), ``coincide`` (with how many of them it coincides),
+    # ``expected`` (by chance), ``p`` (adjusted for all looks), ``lag`` (ns, from the start of an
+    # event to that of the stall), ``share_above`` (of the slow requests), ``significant``. `stalls`
+    # has the columns of `find_stalls`, and ``suspect``: the source that coincides more often than
+    # by chance, or "".
 
     threshold: float  # latency above which requests count as slow, ns
     rows: pd.DataFrame

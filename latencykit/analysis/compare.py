@@ -828,11 +828,10 @@ _MAXIMUM = (
 
 @record()
 class SingleRunRule:
-    """When a change between two runs is stated; `--only compare` of the truth benchmark chose it.
+    """When a change between two runs is stated; `truth --only compare` chose it."""
 
-    At a run noise of 10 % it is wrong in 1 to 3 % of pairs of one system, and finds a factor of 2
-    in nine of ten.
-    """
+    # At a run noise of 10 % it is wrong in 1 to 3 % of pairs of one system, and finds a factor of 2
+    # in nine of ten.
 
     blocks: int = 10  # parts of each run, compared part by part
     dominance: float = 0.8  # pairs of parts that are slower minus faster: a stall is one part
@@ -874,11 +873,9 @@ def compare_single(
     margin: float = 0.05,
     run_noise: float | None = None,
 ) -> Comparison:
-    """Compare two runs; by default the maximum and percentiles that both support and resolve.
-
-    Intervals of a ratio are those of both sides put together (MOVER; Zou and Donner, 2008), and
-    allow for the run noise where it is stated.
-    """
+    """Compare two runs; by default the maximum and percentiles that both support and resolve."""
+    # Intervals of a ratio are those of both sides put together (MOVER; Zou and Donner, 2008), and
+    # allow for the run noise where it is stated.
     wholes = [side.whole for side in sides]
     if percentiles is None:
         top = min(whole.sample_limit(confidence=confidence) for whole in wholes)
@@ -1147,13 +1144,11 @@ def compare_runs(
     stamps: Sequence[Sequence[float | None]] | None = None,
     run_noise: float | None = None,
 ) -> Comparison:
-    """Compare two groups of runs; in the changes, `base` and `new` are geometric means.
-
-    Welch's t-test compares the logarithms of the runs' statistics; p-values are adjusted for the
-    number of statistics (Holm, 1979). Where `stamps` show that one side was measured before the
-    other, a change has to exceed what a drift from run to run may do; where `run_noise` is stated,
-    what such noise may do.
-    """
+    """Compare two groups of runs; in the changes, `base` and `new` are geometric means."""
+    # Welch's t-test compares the logarithms of the runs' statistics; p-values are adjusted for the
+    # number of statistics (Holm, 1979). Where `stamps` show that one side was measured before the
+    # other, a change has to exceed what a drift from run to run may do; where `run_noise` is
+    # stated, what such noise may do.
     sides = [np.atleast_2d(np.asarray(side, np.float64)) for side in (base, new)]
     if any(side.shape[1] != len(statistics) for side in sides):
         raise InvalidArgumentError(
@@ -1317,12 +1312,11 @@ class Gap:
 
 
 def gap_at(counted: Counted, percentile: float) -> Gap | None:
-    """Return the gap between two modes that a percentile falls into, or None.
-
-    A gap is an empty stretch across which the value at least doubles, with at least eight requests
-    on either side, wider than any within the slow mode; the percentile falls into it if the slow
-    mode's weight is within the percentile's rank interval, or within half again of its tail.
-    """
+    """Return the gap between two modes that a percentile falls into, or None."""
+    # A gap is an empty stretch across which the value at least doubles, with at least eight
+    # requests on either side, wider than any within the slow mode; the percentile falls into it if
+    # the slow mode's weight is within the percentile's rank interval, or within half again of its
+    # tail.
     if not 0 < percentile < 100 or not counted.count:
         return None
     nonzero = counted.nonzero()

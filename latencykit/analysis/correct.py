@@ -263,11 +263,9 @@ def expected_interval_of(
 
 
 def on_a_fine_grid(raw: Histogram, interval: float) -> Histogram:
-    """HDR counts of listed buckets; of a wide one only those at its top that are known to be there.
-
-    A list of percentiles has all requests between two of them in one bucket, and all above the last
-    one in a bucket up to the maximum. At the upper edge, each of these would be a stall.
-    """
+    """HDR counts of listed buckets; of a wide one only those known to be at its top."""
+    # A list of percentiles has all requests between two of them in one bucket, and all above the
+    # last one in a bucket up to the maximum. At the upper edge, each of these would be a stall.
     layout = HdrBuckets(RULES.digits, 1, 1.0 / NANOSECONDS.get(raw.unit, 2.0**30))
     if not raw.index.size:
         return replace(raw, buckets=layout, reported_percentiles=((), ()), reported_stats={})

@@ -910,11 +910,9 @@ _END = re.compile(
 
 
 def restates_latency(values: Ints, marked: Flags) -> bool:
-    """Return whether some requests are those above a limit, as a flag of slow requests marks them.
-
-    Latencies of a cause overlap with the others; where it has a least latency of its own, there are
-    many above it and few below. A limit cuts through a crowd.
-    """
+    """Return whether some requests are those above a limit, as a flag of slow ones marks them."""
+    # Latencies of a cause overlap with the others; where it has a least latency of its own, there
+    # are many above it and few below. A limit cuts through a crowd.
     order = np.argsort(values, kind="stable")
     ordered, flagged = values[order], marked[order]
     # Misplaced requests for a limit below each position: flagged ones before it, others after it.

@@ -68,10 +68,9 @@ _SERVERS = ("nginx", "apache", "haproxy", "envoy", "caddy", "traefik", "iis", "e
 
 @record()
 class Facts:
-    """A measurement and what is known of it; values in ns where they have a unit, times in s.
+    """A measurement and what is known of it; values in ns where they have a unit, times in s."""
 
-    `given_*` is what the caller states.
-    """
+    # `given_*` is what the caller states.
 
     data: Any
     histogram: Any = None  # of all values; None where a summary's statistics do not suffice
@@ -148,10 +147,8 @@ class Facts:
 
     @cached_property
     def rate(self) -> float | None:
-        """Requests per second that were due, all connections together.
-
-        A rate that the source only aimed at counts no more than what it reached outside stalls.
-        """
+        """Requests per second that were due, all connections together."""
+        # A rate that the source only aimed at counts no more than what it reached outside stalls.
         if self.given_rate:
             return self.given_rate
         if self.given_interval:
@@ -198,10 +195,8 @@ class Facts:
 
     @property
     def is_closed_loop(self) -> bool:
-        """The tool is known to wait for replies before it sends, and to time from the send.
-
-        That includes tools that drop what is due while all their users wait.
-        """
+        """The tool is known to wait for replies before it sends, and to time from the send."""
+        # That includes tools that drop what is due while all their users wait.
         if self.corrected_by is not None:
             return False
         if self.run.dropped > FACTS.max_dropped_share * max(self.count, 1):
@@ -248,10 +243,8 @@ class Facts:
 
     @property
     def overload(self) -> float:
-        """Seconds of backlog that grew over the run; else 0.
-
-        The longest request shows it, or how late the requests were sent.
-        """
+        """Seconds of backlog that grew over the run; else 0."""
+        # The longest request shows it, or how late the requests were sent.
         if not self.offered or not self.duration or self.count < FACTS.min_sends:
             return 0.0
         achieved = self.run.achieved or (self.count + self.run.failed) / self.duration

@@ -88,11 +88,9 @@ def slowest(above: ArrayLike, n: int, k: int | None = None) -> Floats:
 
 
 def quorum(above: ArrayLike, k: int, n: int) -> Floats:
-    """Return the survival function of the k-th fastest of `n` calls.
-
-    At least k of n are within x with probability I(F; k, n − k + 1), the regularised incomplete
-    beta function.
-    """
+    """Return the survival function of the k-th fastest of `n` calls."""
+    # At least k of n are within x with probability I(F; k, n − k + 1), the regularised incomplete
+    # beta function.
     from scipy import special
 
     _check(n, k)
@@ -121,10 +119,8 @@ class Within:
 
 
 def probability_of_slow(percentile: ArrayLike, n: ArrayLike) -> Floats:
-    """Return the probability that at least one of `n` calls exceeds the percentile of one.
-
-    `n` is the calls of a whole session where users open several pages.
-    """
+    """Return the probability that at least one of `n` calls exceeds the percentile of one."""
+    # `n` is the calls of a whole session where users open several pages.
     return np.asarray(_any_of(1.0 - np.asarray(percentile, np.float64) / 100.0, n))
 
 
@@ -191,11 +187,9 @@ class Hedged:
 
 
 def hedged(high: Floats, above: Floats, delay: float, shared: float = 0.0) -> Hedged:
-    """Return the latency of the first answer of two if a second request is sent after `delay`.
-
-    It is min(X, d + Y), whose survival function is S(t) before d and S(t) S(t − d) from there on.
-    Between two buckets the value above is taken.
-    """
+    """Return the latency of the first answer of two if a second request is sent after `delay`."""
+    # It is min(X, d + Y), whose survival function is S(t) before d and S(t) S(t − d) from there on.
+    # Between two buckets the value above is taken.
     if not delay >= 0:
         raise InvalidArgumentError(
             f"a hedge cannot be sent {delay} after its request; the delay must be 0 or more"
@@ -267,10 +261,9 @@ _SUM = SumRules()
 
 @record(eq=False)
 class SumBracket:
-    """Bounds of the distribution of a sum; the value of bin k is k × step.
+    """Bounds of the distribution of a sum; the value of bin k is k × step."""
 
-    Tails below about 1e-12 are lost to rounding.
-    """
+    # Tails below about 1e-12 are lost to rounding.
 
     step: float
     fast: Floats  # probabilities with every value rounded down to a bin,

@@ -19,15 +19,15 @@ Verdict = Literal["same", "better", "worse", "confirm", "unknown"]
 
 @record()
 class GateSettings:
-    """Numbers of the gate, chosen among 39 settings on all 44 CI histories of the benchmark.
+    """Numbers of the gate, chosen among 39 settings on all 44 CI histories of the benchmark."""
 
-    They meet all aims in 90 of 100 bootstraps of the histories. That share chose the settings of a
-    part, too, to test them on the rest: alarms per 100 runs, the share that lasts, and the changes
-    by 1.1, 1.25, 1.5 and 2 found are .63, .88, .37, .72, .91, .98 (each file left out in turn) and
-    .81, .86, .38, .73, .95, .98 (halves of the series). The 39 had been picked by figures of all
-    histories, so this is too good by a little. By file, the alarms are .73, 0 and 1.19: ci-3, of
-    two series, is above the aim of 1. In ci-1, × 1.1 is found in .31, close to the aim of .30.
-    """
+    # They meet all aims in 90 of 100 bootstraps of the histories. That share chose the settings of
+    # a part, too, to test them on the rest: alarms per 100 runs, the share that lasts, and the
+    # changes by 1.1, 1.25, 1.5 and 2 found are .63, .88, .37, .72, .91, .98 (each file left out in
+    # turn) and .81, .86, .38, .73, .95, .98 (halves of the series). The 39 had been picked by
+    # figures of all histories, so this is too good by a little. By file, the alarms are .73, 0 and
+    # 1.19: ci-3, of two series, is above the aim of 1. In ci-1, × 1.1 is found in .31, close to the
+    # aim of .30.
 
     # Runs whose joint evidence decides. Two let bursts of noise pass, four report a run later.
     deciding_runs: int = 3
@@ -131,12 +131,11 @@ def judge(history: ArrayLike, new: ArrayLike) -> Verdict:
 def judged(
     history: ArrayLike, new: ArrayLike, *, family: int = 1, error: float = 0.0
 ) -> RunVerdict:
-    """Judge as `judge` does, and return the level, the noise band and the changes, too.
-
-    `family` is the number of rows that are judged together: a change of one of them is less likely
-    by as much, so that the false alarms are those of one gate. `error` is the relative standard
-    error of the new run, by which the noise of earlier runs is widened where it is larger.
-    """
+    """Judge as `judge` does, and return the level, the noise band and the changes, too."""
+    # `family` is the number of rows that are judged together: a change of one of them is less
+    # likely by as much, so that the false alarms are those of one gate. `error` is the relative
+    # standard error of the new run, by which the noise of earlier runs is widened where it is
+    # larger.
     try:
         earlier, later = (np.atleast_1d(np.asarray(part, np.float64)) for part in (history, new))
     except (TypeError, ValueError):
@@ -207,11 +206,9 @@ def judged(
 
 
 def bands_of(values: Floats, family: int = 1) -> tuple[Floats, Floats, Floats, list[int]]:
-    """Return level and noise band before each run, and the positions where the level changed.
-
-    Each run is judged by those before it, as it was when it was new, as one of a family of rows.
-    The values are above 0.
-    """
+    """Return level and noise band before each run, and the positions where the level changed."""
+    # Each run is judged by those before it, as it was when it was new, as one of a family of rows.
+    # The values are above 0.
     logs, found = np.log(values), list[int]()
     bands = np.full((3, values.size), math.nan)
     for end in range(1, values.size + 1):

@@ -284,12 +284,10 @@ def _listed(facts: Facts, stalls: Stalls, explained: Explained | None) -> Stalls
 def diagnosed(
     data: Samples | HistogramLog | Histogram | Summary, whole: Histogram | Summary
 ) -> Diagnosis | None:
-    """Return the diagnosis of a run, of which `whole` has the statistics, that may have omitted.
-
-    Most runs are too long for their longest request to be a stall that matters: of the requests
-    that were due it can hide no larger share than its own of the time, nor move the mean by more
-    than they would have waited. These are not diagnosed.
-    """
+    """Return the diagnosis of a run, of which `whole` has the statistics, that may have omitted."""
+    # Most runs are too long for their longest request to be a stall that matters: of the requests
+    # that were due it can hide no larger share than its own of the time, nor move the mean by more
+    # than they would have waited. These are not diagnosed.
     scale = NANOSECONDS.get(whole.unit, math.nan) / 1e9
     longest, mean = (scale * statistic_of(whole, name) for name in ("p100", "mean"))
     if not isinstance(whole, Summary) and whole.censored:  # it took at least that
@@ -432,12 +430,10 @@ BOUND = BoundRules()
 
 
 def omission_bound(facts: Facts, stalls: Stalls) -> Bound | None:
-    """Bound what was omitted: a connection sends no faster than it gets replies.
-
-    A request of length v, as far as a stall that the run leaves room for can have caused it, kept
-    its connection from sending at most v / m − 1 others, where m is the usual latency or, if that
-    is longer, the time between two requests of the run; those would have waited v − m, v − 2 m …
-    """
+    """Bound what was omitted: a connection sends no faster than it gets replies."""
+    # A request of length v, as far as a stall that the run leaves room for can have caused it, kept
+    # its connection from sending at most v / m − 1 others, where m is the usual latency or, if that
+    # is longer, the time between two requests of the run; those would have waited v − m, v − 2 m …
     raw = facts.histogram
     if raw is None or not raw.count or raw.censored:
         return None
@@ -562,12 +558,10 @@ def _smoothed(histogram: Histogram) -> tuple[Floats, Floats]:
 
 
 def corrected_distribution(facts: Facts, left: StallRecord, explained: Explained) -> Histogram:
-    """Return the distribution with the omitted requests: due at any moment of a stall.
-
-    Each would have waited for the rest of it. Requests that were sent late, and timed from then,
-    take the place of as many ordinary ones; they are timed from the moments at which they were due
-    where the source has these.
-    """
+    """Return the distribution with the omitted requests: due at any moment of a stall."""
+    # Each would have waited for the rest of it. Requests that were sent late, and timed from then,
+    # take the place of as many ordinary ones; they are timed from the moments at which they were
+    # due where the source has these.
     data, late = facts.data, explained.probability["catches up"] > explained.probability["waits"]
     if late and isinstance(data, Samples) and data.intended is not None:
         due: Histogram = data.measured("response").histogram()

@@ -56,13 +56,11 @@ class Period:
 
 
 def period_of(at: ArrayLike, span: float) -> Period | None:
-    """Find the period of events; None for fewer than 8, in fewer than four periods, or by chance.
-
-    Rayleigh's test, ``Z²(f) = 2/n |Σ exp(2πi f t)|²`` over frequencies from 3/T to 1.5 n/T; without
-    a period half of it is exponential, and there are about three times as many independent
-    frequencies as multiples of 1/T. The work grows with the square of n, so of more than 1,000
-    events the first 1,000 are used.
-    """
+    """Find the period of events; None for fewer than 8, in under four periods, or by chance."""
+    # Rayleigh's test, ``Z²(f) = 2/n |Σ exp(2πi f t)|²`` over frequencies from 3/T to 1.5 n/T;
+    # without a period half of it is exponential, and there are about three times as many
+    # independent frequencies as multiples of 1/T. The work grows with the square of n, so of more
+    # than 1,000 events the first 1,000 are used.
     times = np.asarray(at, np.float64)
     events = times.size
     if events > PERIOD.max_events:

@@ -121,12 +121,10 @@ def retime(
 def chains(
     start: Ints, took: Ints, connection: Ints | None, connections: int, interval: float = 0.0
 ) -> Ints:
-    """Return which connection sent each request, int64, shape (n,), numbered from 0.
-
-    Without a column, a send is assumed to come from the connection that has been free the longest:
-    of all requests in the order in which they free their connection, the r-th is followed, on it,
-    by the send number r + N.
-    """
+    """Return which connection sent each request, int64, shape (n,), numbered from 0."""
+    # Without a column, a send is assumed to come from the connection that has been free the
+    # longest: of all requests in the order in which they free their connection, the r-th is
+    # followed, on it, by the send number r + N.
     if connection is not None:
         return np.unique(connection, return_inverse=True)[1].astype(np.int64)
     several = max(1, min(connections, start.size))

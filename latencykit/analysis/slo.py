@@ -51,11 +51,10 @@ Outcome = Literal["met", "missed", "unknown"]
 
 @record()
 class SureRule:
-    """When an outcome of one run holds for traffic like it.
+    """When an outcome of one run holds for traffic like it."""
 
-    `python -m tests.benchmarks.truth --only check` chose the numbers, and prints how often they
-    fail.
-    """
+    # `python -m tests.benchmarks.truth --only check` chose the numbers, and prints how often they
+    # fail.
 
     min_met_s: float = 119.0  # of 60 s, runs that drift for 10 s are met and wrong in 31 %
     min_stretches: float = 15.0  # time bins over the correlation: fewer take
@@ -82,10 +81,9 @@ SURE = SureRule()
 
 @record()
 class Reason:
-    """Why an outcome is unknown or not sure, or a remark: a code that `views.slo` words.
+    """Why an outcome is unknown or not sure, or a remark: a code that `views.slo` words."""
 
-    Facts are values: times in the unit of the row, lengths of runs in seconds.
-    """
+    # Facts are values: times in the unit of the row, lengths of runs in seconds.
 
     code: str
     facts: dict[str, Any]
@@ -283,13 +281,11 @@ def check_limit(
 
 
 def with_history(row: SLORow, history: RunVerdict) -> SLORow:
-    """Return a row whose outcome is sure where other runs of the system have it, too.
-
-    A limit is surely met if it lies above the run's interval, two standard deviations from run to
-    run, and the band in which the runs of the `history` lie. It is surely missed if it lies below
-    the interval and two standard deviations of the difference of two runs: a regression leaves the
-    band. Shares, unknown outcomes, and a maximum beyond the limit remain as they are.
-    """
+    """Return a row whose outcome is sure where other runs of the system have it, too."""
+    # A limit is surely met if it lies above the run's interval, two standard deviations from run to
+    # run, and the band in which the runs of the `history` lie. It is surely missed if it lies below
+    # the interval and two standard deviations of the difference of two runs: a regression leaves
+    # the band. Shares, unknown outcomes, and a maximum beyond the limit remain as they are.
     lasting = row.statistic == "max" and row.outcome == "missed"
     omits = any(reason.code == "omitted" for reason in row.reasons)
     if row.is_share or row.outcome == "unknown" or lasting or omits or math.isinf(row.value):
@@ -882,10 +878,8 @@ class SLO:
 
 
 def passed(rows: Iterable[SLORow], *, strict: bool = False, sure: bool = False) -> bool | None:
-    """Return whether all limits are met; None if some are undecided and none is missed.
-
-    Where `strict`, False unless all are surely met; where `sure`, only sure misses count.
-    """
+    """Return whether all limits are met; None if some are undecided and none is missed."""
+    # Where `strict`, False unless all are surely met; where `sure`, only sure misses count.
     results = list(rows)
     if strict:
         return all(row.outcome == "met" and row.sure for row in results)
@@ -914,13 +908,11 @@ def for_all_series(slo: SLO | str) -> SLO:
 def joint_share(
     series: Mapping[str, tuple[Data, SLO]], least: float, confidence: float = 0.95
 ) -> SLORow:
-    """Judge the share of requests that meet all limits; failed ones meet none.
-
-    A request meets a limit if its latency is within it, whatever the percentile, and if it has
-    several latencies of a type, all of them are. Of several limits of one series, that of the
-    highest percentile counts. Requests that are late together are allowed for
-    by the jackknife over blocks of their sequence.
-    """
+    """Judge the share of requests that meet all limits; failed ones meet none."""
+    # A request meets a limit if its latency is within it, whatever the percentile, and if it has
+    # several latencies of a type, all of them are. Of several limits of one series, that of the
+    # highest percentile counts. Requests that are late together are allowed for by the jackknife
+    # over blocks of their sequence.
     if not 0 < least <= 1:
         raise InvalidArgumentError(f"a joint share lies above 0 and is at most 100 %, not {least}")
     judged: dict[str, tuple[Samples, float]] = {}

@@ -145,10 +145,8 @@ class SlowTimes:
 def incident_of(
     data: Samples | HistogramLog, evidence: Evidence, diagnosis: Diagnosis | None = None
 ) -> Incident | None:
-    """Return the short time into which most requests above p99 fall, or the one stall that counts.
-
-    Most runs have none, which the time bins of their evidence show. A diagnosis knows the stalls.
-    """
+    """Return the short time of most requests above p99, or the one stall that counts."""
+    # Most runs have none, which the time bins of their evidence show. A diagnosis knows the stalls.
     if data.unit not in NANOSECONDS or type(evidence) is not TimedSupport:
         return None
     one_stall = any(doubt.cause == "one stall" for doubt in evidence.doubts())

@@ -223,11 +223,9 @@ class Trace:
 
     @cached_property
     def slow_from(self) -> float:
-        """Seconds above which a request is slow enough to have kept others from being sent.
-
-        Five mean gaps between sends or five times the median, whichever is more; more again where
-        such requests would cover more than half of the run.
-        """
+        """Seconds above which a request is slow enough to have kept others from being sent."""
+        # Five mean gaps between sends or five times the median, whichever is more; more again where
+        # such requests would cover more than half of the run.
         if self.start.size < 2 or not self.span:
             return float("inf")
         limit = max(
@@ -281,11 +279,9 @@ class Trace:
         return constant_load(np.diff(work), squares, np.diff(edges))
 
     def quiet_rate(self, begin: Floats, end: Floats) -> float:
-        """Return the sends per second outside stalls, and what may be catching up after them.
-
-        Connections that waited together send in herds from then on, each of which may be slow: no
-        fewer are due than were sent over the whole run.
-        """
+        """Return the sends per second outside stalls, and what may be catching up after them."""
+        # Connections that waited together send in herds from then on, each of which may be slow: no
+        # fewer are due than were sent over the whole run.
         everywhere = self.start.size / max(self.active, TINY)
         left, right = merge_intervals(begin, end + SLOW.catch_up_stalls * (end - begin))
         left, right = np.minimum(left, self.span), np.minimum(right, self.span)
@@ -296,10 +292,8 @@ class Trace:
         return everywhere
 
     def rates_in(self, begin: Floats, end: Floats, every: tuple[Floats, Floats]) -> Floats:
-        """Return the sends per second that were due in each stall: as outside of `every` one.
-
-        Where the load changes over the run, as in equal times before and after the stall.
-        """
+        """Return the sends per second that were due in each stall: as outside of `every` one."""
+        # Where the load changes over the run, as in equal times before and after the stall.
         rate, length, changes = self.quiet_rate(*every), end - begin, []
         width = np.maximum(np.maximum(length, SLOW.beside_share * self.span), TINY)
         first, last = np.append(0.0, end[:-1]), np.append(begin[1:], self.span)
@@ -329,10 +323,8 @@ class Trace:
 
     @cached_property
     def silences(self) -> Floats:
-        """Seconds up to each reply without another one, while the request that it answers waited.
-
-        The first request that was under way counts, whichever it is.
-        """
+        """Seconds up to each reply without another one while its request waited."""
+        # The first request that was under way counts, whichever it is.
         good = self.by_end[self.good[self.by_end]]
         ends = self.end[good]
         earliest = np.minimum.accumulate(self.start[good][::-1])[::-1]
@@ -347,11 +339,9 @@ class Trace:
 
 
 def constant_load(work: Floats, squares: Floats, length: Floats) -> bool:
-    """Return whether a constant number of requests is in flight (Little's law): full speed.
-
-    The sums of latencies, `work`, vary far less than those of random arrivals, whose variance is
-    the sum of their `squares`.
-    """
+    """Return whether a constant number of requests is in flight (Little's law): full speed."""
+    # The sums of latencies, `work`, vary far less than those of random arrivals, whose variance is
+    # the sum of their `squares`.
     for width, least in SLOW.load_widths:
         if length.size // width < least:
             break
@@ -942,10 +932,8 @@ class _StallWindows:
 
 
 def evenly_spread(n_slow: Floats, baseline: Floats, due: Floats, minimum: float) -> Flags:
-    """Return which stalls have latencies in each fifth of their length but the lowest.
-
-    So it is for requests that arrive all through a stall.
-    """
+    """Return which stalls have latencies in each fifth of their length but the lowest."""
+    # So it is for requests that arrive all through a stall.
     each, end = due / (len(FIFTHS) + 1), np.zeros((1, due.size))
     fill = -np.diff((n_slow - baseline)[FIFTHS], axis=0, append=end)
     noise = np.sqrt(np.maximum(-np.diff(baseline[FIFTHS], axis=0, append=end), 0.0))
@@ -1062,11 +1050,9 @@ def alike_decades(spread: float) -> float:
 
 
 def rare_mode_decades(least: float, most: float, number: float, usual: float) -> float:
-    """Return the odds against a rare slow mode of the service that left several slow requests.
-
-    It is the rarer the farther it is from the usual latency, and the likelier, compared with
-    freezes of the server, the more requests it left that differ.
-    """
+    """Return the odds against a rare slow mode of the service that left several slow requests."""
+    # It is the rarer the farther it is from the usual latency, and the likelier, compared with
+    # freezes of the server, the more requests it left that differ.
     if number < 2:
         return math.inf
     far_off = TAIL.constant_exponent * math.log10(most / max(usual, TINY))
@@ -1075,12 +1061,11 @@ def rare_mode_decades(least: float, most: float, number: float, usual: float) ->
 
 
 def tail_decades(least: float, number: int, values: Floats, counts: Floats | Ints) -> float:
-    """Return the odds, as a decimal logarithm, against a common tail of the largest and the others.
-
-    Of m values above x in a tail of exponent a, each exceeds y with probability (y / x)^-a, and k
-    of them in C(m, k) ways. The exponent is that of the values next below x. `least` is y, `number`
-    k; `values` are upper bounds of the others, ascending, and `counts` how many each is of.
-    """
+    """Return the odds (decimal logarithm) against a common tail of the largest and the others."""
+    # Of m values above x in a tail of exponent a, each exceeds y with probability (y / x)^-a, and k
+    # of them in C(m, k) ways. The exponent is that of the values next below x. `least` is y,
+    # `number` k; `values` are upper bounds of the others, ascending, and `counts` how many each is
+    # of.
     above = number + np.concatenate((np.cumsum(counts[::-1])[::-1][1:], [0.0]))
     total = float(counts.sum()) + number
     kept = (above >= max(TAIL.min_values, number)) & (above <= TAIL.max_share * total)

@@ -82,10 +82,8 @@ class Search:
     def next(
         self, tried: Sequence[Tried], estimate: float = math.nan, seconds: float = math.inf
     ) -> Probe | Stop:
-        """Return the run to measure next, after those that were `tried`.
-
-        Their values cross the limit at the load `estimate`; `seconds` are left.
-        """
+        """Return the run to measure next, after those that were `tried`."""
+        # Their values cross the limit at the load `estimate`; `seconds` are left.
         if not tried:
             brief = max(self.duration / 4, min(self.duration, 1.0))
             return Probe(self.start, self._seconds(brief), "warm-up")
@@ -196,11 +194,9 @@ def _even(rate: float) -> float:
 
 
 def times_longer(curve: LoadCurve, name: str) -> float:
-    """Return how many times longer a run would have to be for a verdict; infinite if none is.
-
-    Intervals shrink with the square root of the duration; a percentile is bounded from above by
-    some twenty independent events beyond it.
-    """
+    """Return how many times longer a run would have to be for a verdict; infinite if none is."""
+    # Intervals shrink with the square root of the duration; a percentile is bounded from above by
+    # some twenty independent events beyond it.
     assert curve.slo is not None
     index = next(k for k, row in enumerate(curve.rows) if row.name == name)
     row, longest = curve.rows[index], 1.0

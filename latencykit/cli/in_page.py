@@ -32,14 +32,12 @@ def warm_up() -> None:
 
 
 def answer(request: str, folder: str = "/files") -> str:
-    """Run one command over the files of a folder and return what it says, both as JSON.
-
-    A request has `command` (report, diagnose, explain, compare), `files` (names), `unit`, `slo`,
-    `column`, `series`, `base`, `columns` (characters of a line). The reply has `command` (as the
-    command line takes it), `status`, `text`, `notes`, of a report also `html` and the names of its
-    `series`. With `needs`, there are packages to load before asking again: a report is complete
-    only then, and other commands have no answer before.
-    """
+    """Run one command over the files of a folder and return what it says, both as JSON."""
+    # A request has `command` (report, diagnose, explain, compare), `files` (names), `unit`, `slo`,
+    # `column`, `series`, `base`, `columns` (characters of a line). The reply has `command` (as the
+    # command line takes it), `status`, `text`, `notes`, of a report also `html` and the names of
+    # its `series`. With `needs`, there are packages to load before asking again: a report is
+    # complete only then, and other commands have no answer before.
     asked = json.loads(request)
     os.environ["COLUMNS"] = str(asked.get("columns") or 80)
     files, base, page = list(asked["files"]), asked.get("base"), asked["command"] == "report"

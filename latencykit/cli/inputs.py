@@ -92,12 +92,10 @@ def load(
     notes: bool = True,
     most: float = math.inf,
 ) -> list[Input]:
-    """Read the series that the options select, or what `ask` answers of each.
-
-    Without `notes`, the caller prints those of the series. With `shown`, all are for one chart or
-    page; too many are refused before they are read. Behind the total of a file, no more than `most`
-    series are asked; the others are `NotAsked`.
-    """
+    """Read the series that the options select, or what `ask` answers of each."""
+    # Without `notes`, the caller prints those of the series. With `shown`, all are for one chart or
+    # page; too many are refused before they are read. Behind the total of a file, no more than
+    # `most` series are asked; the others are `NotAsked`.
     from latencykit.io.reading import unique_names
 
     files = load_files(given, ask, shown=shown, most=most)
@@ -131,10 +129,8 @@ def load_files(
     shown: bool = False,
     most: float = math.inf,
 ) -> list[list[Input]]:
-    """Read as `load` does, and return the series file by file, under their names in the file.
-
-    Files are read here, or where it pays by processes or on a Dask cluster.
-    """
+    """Read as `load` does, and return the series file by file, under their names in the file."""
+    # Files are read here, or where it pays by processes or on a Dask cluster.
     from latencykit.io.files import size_of, worth_multiprocessing
     from latencykit.io.parts import checked, read_part
 

@@ -172,10 +172,8 @@ class Command(click.Command):
 def inputs(
     *, nargs: int = -1, required: bool = True, split: bool = False
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Give a command the FILES argument and the input options, as one `Inputs`.
-
-    With `split`, also those that split series into parts and merge them.
-    """
+    """Give a command the FILES argument and the input options, as one `Inputs`."""
+    # With `split`, also those that split series into parts and merge them.
 
     def decorate(function: Callable[..., object]) -> Callable[..., object]:
         @functools.wraps(function)
@@ -447,11 +445,9 @@ def need_unit(name: str, run: Run) -> None:
 def noise_of(
     history: History, name: str, statistics: Iterable[str]
 ) -> tuple[str, dict[str, RunVerdict]]:
-    """Return the series of a history, and level, band and noise of the statistics that show some.
-
-    The series is the only one where none has the name; the runs are those of the latest one's
-    labels.
-    """
+    """Return the series of a history; level, band and noise of the statistics that show some."""
+    # The series is the only one where none has the name; the runs are those of the latest one's
+    # labels.
     known = list(dict.fromkeys(series for run in history.runs for series in run.series))
     series = name if name in known or len(known) != 1 else known[0]
     labels = history.runs[-1].labels if history.runs else None

@@ -75,10 +75,8 @@ def print_sentences(texts: Iterable[str], style: str) -> None:
 
 
 def print_written(record: JSONObject, style: str, text: str | None = None) -> None:
-    """Print what was written: ``record`` for programs; for people a note of `text`, or the path.
-
-    The path is printed unchanged for a program, and safely on a terminal.
-    """
+    """Print what was written: ``record`` for programs; for people a note of `text`, or the path."""
+    # The path is printed unchanged for a program, and safely on a terminal.
     if style == "json":
         print_json(record)
     elif style != "table":
@@ -100,10 +98,8 @@ def print_written(record: JSONObject, style: str, text: str | None = None) -> No
 
 @contextlib.contextmanager
 def atomic(path: Path, files: Sequence[str] = (), *others: str | None) -> Iterator[Path]:
-    """Give a temporary path that replaces `path` on success, unless it is one of the inputs.
-
-    A terminal learns of what takes longer than a second.
-    """
+    """Give a temporary path that replaces `path` on success, unless it is one of the inputs."""
+    # A terminal learns of what takes longer than a second.
     from latencykit._files import whole
 
     local = [given for given in files if given != "-" and "://" not in given]

@@ -19,10 +19,8 @@ their import."""
 
 @contextlib.contextmanager
 def handle_signals() -> Iterator[None]:
-    """Turn signals that ask to end into exceptions: `KeyboardInterrupt`, or `SystemExit`.
-
-    Signals that are ignored, or have another handler, are left alone.
-    """
+    """Turn signals that ask to end into exceptions: `KeyboardInterrupt`, or `SystemExit`."""
+    # Signals that are ignored, or have another handler, are left alone.
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -47,11 +45,10 @@ def handle_signals() -> Iterator[None]:
 
 
 class _Deferral:
-    """A signal handler that waits while a compiled package is imported, and a finder of these.
+    """A signal handler that waits while a compiled package is imported, and a finder of these."""
 
-    `signal.pthread_sigmask` would not do: it blocks a signal in one thread only, and Python runs
-    the handler in the main thread whichever thread received it.
-    """
+    # `signal.pthread_sigmask` would not do: it blocks a signal in one thread only, and Python runs
+    # the handler in the main thread whichever thread received it.
 
     def __init__(self) -> None:
         self._importing = False

@@ -93,10 +93,8 @@ class Block:
         return replace(self, index=index, counts=counts)
 
     def folded(self, percentiles: Sequence[float] = ()) -> tuple[Ints, Ints]:
-        """Return sums of the rows, and the indices of their lowest, highest and percentiles.
-
-        Of shape (rows,) and (rows, 2 + percentiles), -1 in empty rows.
-        """
+        """Return sums of the rows, and the indices of their lowest, highest and percentiles."""
+        # Of shape (rows,) and (rows, 2 + percentiles), -1 in empty rows.
         running = running_sums(self.counts)
         sums = np.diff(running[self.indptr])
         index = np.full((sums.size, 2 + len(percentiles)), -1)
@@ -153,11 +151,10 @@ class MemoryPart:
 
 
 class TagPart:
-    """A part whose rows are asked for tag by tag: many tags are read together, and held.
+    """A part whose rows are asked for tag by tag: many tags are read together, and held."""
 
-    The rows of one of thousands of tags lie far apart, so that reading each tag by itself would
-    open every payload by itself.
-    """
+    # The rows of one of thousands of tags lie far apart, so that reading each tag by itself would
+    # open every payload by itself.
 
     in_memory = True
 
@@ -355,10 +352,8 @@ class SeriesFold:
         )
 
     def edges(self) -> tuple[Floats, Floats, Floats, Floats, NDArray[np.bool_]]:
-        """Return minima, maxima, percentiles, and lower edges of the latter two; NaN if empty.
-
-        The last array is True where the latter two lie in an open-ended bucket.
-        """
+        """Return minima, maxima, percentiles, and lower edges of the latter two; NaN if empty."""
+        # The last array is True where the latter two lie in an open-ended bucket.
         values = np.full(self._index.shape, np.nan)
         lows = np.full((len(values), values.shape[1] - 1), np.nan)
         beyond = np.zeros(lows.shape, np.bool_)

@@ -300,10 +300,8 @@ class EdgeBuckets(Value, Buckets):
 
 
 def coarser(a: HdrBuckets, b: HdrBuckets) -> HdrBuckets:
-    """Return the layout that both can be added in: the finer steps, the fewer digits.
-
-    A layout has no upper end, so fine steps cost nothing; only digits are coarsened.
-    """
+    """Return the layout that both can be added in: the finer steps, the fewer digits."""
+    # A layout has no upper end, so fine steps cost nothing; only digits are coarsened.
     fine = min(a, b, key=lambda layout: (layout.scale * 2.0**layout.unit_magnitude, layout.scale))
     return HdrBuckets(min(a.digits, b.digits), fine.lowest, fine.scale)
 
@@ -352,10 +350,8 @@ class CellBuckets(EdgeBuckets):
 
 
 def cells_of(grid: HdrBuckets, buckets: Buckets, index: ArrayLike) -> tuple[Ints, Ints]:
-    """Return the cells of `grid` that hold the lowest and the highest value of each bucket.
-
-    Exact where the scales are a power of two apart; else within rounding.
-    """
+    """Return the cells of `grid` that hold the lowest and the highest value of each bucket."""
+    # Exact where the scales are a power of two apart; else within rounding.
     i = np.asarray(index, np.int64)
     if isinstance(buckets, CellBuckets):
         if buckets.grid == grid:

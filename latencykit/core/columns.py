@@ -17,11 +17,10 @@ from latencykit.errors import InvalidArgumentError
 
 @record(eq=False)
 class Words:
-    """A column of words: a code per row, -1 where there is none, and the word of each code.
+    """A column of words: a code per row, -1 where there is none, and the word of each code."""
 
-    Text of unknown length is kept this way and as objects only: an array of text is as wide as
-    its longest word in every row.
-    """
+    # Text of unknown length is kept this way and as objects only: an array of text is as wide as
+    # its longest word in every row.
 
     codes: NDArray[np.int32]
     names: NDArray[np.object_]

@@ -98,10 +98,8 @@ def contradiction(data: Any) -> str | None:
 
 
 def busy(stats: Mapping[str, float], count: int, run: Run, slack: float = _BUSY) -> str | None:
-    """Return that the requests took longer in all than their connections had; None if they fit.
-
-    Tools that may send any number of requests at once per connection are left out.
-    """
+    """Return that the requests took longer in all than their connections had; None if they fit."""
+    # Tools that may send any number of requests at once per connection are left out.
     mean, length, number = stats.get("mean", 0.0), run.duration or 0.0, run.connections or 0
     most = slack * number * length * _IN_FLIGHT.get(run.tool or "", 1)
     least = mean - last_place(mean, min(NANOSECONDS.get(run.unit, 1.0), GRAIN))

@@ -95,11 +95,9 @@ class Evidence(Value):
         return None
 
     def doubts(self, confidence: float = 0.95) -> tuple[Doubt, ...]:
-        """Return the ranges of percentiles that the run does not support, ascending.
-
-        Counts know how many requests lie above a percentile. The data that they were counted from,
-        or the file, may know more.
-        """
+        """Return the ranges of percentiles that the run does not support, ascending."""
+        # Counts know how many requests lie above a percentile. The data that they were counted
+        # from, or the file, may know more.
         kept = vars(self.whole).setdefault("_doubts", {})  # a copy no longer knows its origin
         if confidence not in kept:
             origin = vars(self.whole).get("_origin")
@@ -185,11 +183,9 @@ class TimedSupport(Evidence):
     failed: Floats | None = None  # (slots,), where that is known
 
     def events(self, percentiles: Sequence[float]) -> Floats:
-        """Return as how many independent requests those above each percentile count.
-
-        Their number varies as much between parts of the run: a stall is one event, however many
-        requests it hit. NaN where the run is too short to show it.
-        """
+        """Return as how many independent requests those above each percentile count."""
+        # Their number varies as much between parts of the run: a stall is one event, however many
+        # requests it hit. NaN where the run is too short to show it.
         blocks = self.jackknife.blocks(min(RULE.blocks, max(self.jackknife.bins, 1)))
         above = _above(blocks, *tail_shares(self._counts, percentiles))
         if len(blocks) < RULE.min_doubted_bins:
@@ -262,10 +258,8 @@ class TimedSupport(Evidence):
         return rows_of(columns), (f"{bins}; {RULE.min_bins} are needed",)
 
     def ends(self, percentiles: Floats, confidence: float = 0.95) -> tuple[Floats, Floats]:
-        """Return only the lower and upper ends of the intervals that `rows` gives.
-
-        They are at least as wide as those of independent requests; corrected counts have none.
-        """
+        """Return only the lower and upper ends of the intervals that `rows` gives."""
+        # They are at least as wide as those of independent requests; corrected counts have none.
         return self._ends_of(columns_at(self.whole, percentiles, confidence, ()), confidence)
 
     def _ends_of(self, columns: Mapping[str, AnyArray], confidence: float) -> tuple[Floats, Floats]:

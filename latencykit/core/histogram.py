@@ -711,10 +711,8 @@ class Histogram(Evidenced, Value):
 
 
 def merge_histograms(parts: Sequence[Histogram]) -> Histogram:
-    """Return the sum of histograms; unlike HDR layouts use the finest steps and fewest digits.
-
-    A note states the loss of resolution, if there is any.
-    """
+    """Return the sum of histograms; unlike HDR layouts use the finest steps and fewest digits."""
+    # A note states the loss of resolution, if there is any.
     run = merge_runs([part.run.replace(unit=part.unit) for part in parts])
     if sum(part.count for part in parts) >= 1 << 63:
         raise InputTooLargeError("the sum of the counts does not fit in 63 bits")

@@ -52,11 +52,9 @@ if TYPE_CHECKING:
 
 
 def slot_numbers(starts: Floats, width: float) -> Ints:
-    """Return the time bin of each moment: bin k is k · width ≤ t < (k + 1) · width.
-
-    Edges are the decimal numbers that people write, so that `HistogramLog.between` draws the same
-    line.
-    """
+    """Return the time bin of each moment: bin k is k · width ≤ t < (k + 1) · width."""
+    # Edges are the decimal numbers that people write, so that `HistogramLog.between` draws the same
+    # line.
     slot = np.floor(starts / width)
     slot = slot + (starts >= slot_edges(slot + 1, width)) - (starts < slot_edges(slot, width))
     return np.asarray(slot, np.int64)
@@ -624,10 +622,8 @@ def relabelled(log: HistogramLog, unit: str) -> HistogramLog:
 
 
 def in_succession(log: HistogramLog) -> HistogramLog:
-    """Return the log with one interval at a time: itself, unless hosts or tags overlap.
-
-    Rates, runs of intervals and seconds have no meaning where intervals lie side by side.
-    """
+    """Return the log with one interval at a time: itself, unless hosts or tags overlap."""
+    # Rates, runs of intervals and seconds have no meaning where intervals lie side by side.
     width = log._overlap()
     if not width:
         return log

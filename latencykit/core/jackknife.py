@@ -110,11 +110,9 @@ class Jackknife:
         return spread(self._quantiles(blocks.sum(axis=0) - blocks, above))
 
     def errors(self, percentiles: ArrayLike) -> tuple[Floats, Floats]:
-        """Return the standard errors downwards and upwards of the logarithm of percentiles.
-
-        Upwards they allow for drift that blocks share, and from p99 on for the tail that the run
-        has missed by luck: slow runs look slow, lucky ones look sure.
-        """
+        """Return the standard errors downwards and upwards of the logarithm of percentiles."""
+        # Upwards they allow for drift that blocks share, and from p99 on for the tail that the run
+        # has missed by luck: slow runs look slow, lucky ones look sure.
         above = 1 - np.atleast_1d(np.asarray(percentiles, np.float64)) / 100
         down = self._errors(above, RULE.blocks)
         tail = above[:, None] / 2.0 ** (np.arange(5) / 2)
@@ -124,12 +122,10 @@ class Jackknife:
         return down, np.where(up > 0, up * min(self.drift, 1e9), 0.0)
 
     def doubts(self, confidence: float) -> tuple[Doubt, ...]:
-        """Return the ranges of percentiles that are not known within a quarter, ascending.
-
-        A percentile is known if its own standard error, with the drift that blocks share, leaves
-        it within a quarter; those below the median are known if it is. A run of fewer bins than
-        blocks has a block per bin.
-        """
+        """Return the ranges of percentiles that are not known within a quarter, ascending."""
+        # A percentile is known if its own standard error, with the drift that blocks share, leaves
+        # it within a quarter; those below the median are known if it is. A run of fewer bins than
+        # blocks has a block per bin.
         number = min(RULE.blocks, self.bins)
         if number < RULE.min_doubted_bins:
             return ()
@@ -235,21 +231,17 @@ class Jackknife:
         return [float(spread(statistic(some.sum(axis=0) - some)[:, None])[0]) for some in sides]
 
     def mean_errors(self, low: float, high: float) -> tuple[float, float]:
-        """Return the relative standard errors, down and up, of the mean between two ranks.
-
-        A trimmed mean varies as the winsorized one does, over the share that is kept (Tukey and
-        McLaughlin, 1963).
-        """
+        """Return the relative standard errors, down and up, of the mean between two ranks."""
+        # A trimmed mean varies as the winsorized one does, over the share that is kept (Tukey and
+        # McLaughlin, 1963).
         kept = self._winsorized(low, high)
         errors = self._errors_of(lambda counts: np.log(counts @ kept / counts.sum(axis=1)))
         return errors[0] / (high - low), max(errors) * self.drift / (high - low)
 
     def share_interval(self, confidence: float = 0.95) -> tuple[float, float]:
-        """Return the interval of the share of requests in the last group, of two.
-
-        It is at least as wide as that of independent requests (Clopper and Pearson, 1934), and just
-        that where the run has too few bins.
-        """
+        """Return the interval of the share of requests in the last group, of two."""
+        # It is at least as wide as that of independent requests (Clopper and Pearson, 1934), and
+        # just that where the run has too few bins.
         total, part = round(float(self.table.sum())), round(float(self.table[:, -1].sum()))
         low, high = share_interval(part, total, confidence)
         if not self.known:
@@ -287,11 +279,9 @@ class Jackknife:
 
     @property
     def drift(self) -> float:
-        """Factor by which drift that is slower than a block widens the standard error.
-
-        Of a mean over a time t with a correlation time τ the variance is v(t) = 2 τ/t (1 − τ/t
-        (1 − exp(−t/τ))), while blocks of length b around their mean vary by v(b) − v(t).
-        """
+        """Factor by which drift that is slower than a block widens the standard error."""
+        # Of a mean over a time t with a correlation time τ the variance is v(t) = 2 τ/t (1 − τ/t (1
+        # − exp(−t/τ))), while blocks of length b around their mean vary by v(b) − v(t).
         time, whole = self.correlation / 2, float(self.bins)
 
         def variance(length: float) -> float:

@@ -83,10 +83,8 @@ def _at(array: AnyArray) -> object:
 def decode_varints(
     data: bytes, begins: Ints, ends: Ints, slots: Ints
 ) -> tuple[Ints, Ints, Ints] | None:
-    """Return indptr, index and counts of rows of varints; None if numpy is to decode them.
-
-    `begins` and `ends` say where the rows lie; `slots` is how many buckets each may have, or all.
-    """
+    """Return indptr, index and counts of rows of varints; None if numpy is to decode them."""
+    # `begins` and `ends` say where the rows lie; `slots` is how many buckets each may have, or all.
     size = int(ends.sum() - begins.sum())
     if _C is None or not 0 <= size <= _LARGEST or not _plain(begins, ends, slots):
         return None
@@ -101,10 +99,8 @@ def decode_varints(
 def tabulate(
     table: Floats, line: Ints, indptr: Ints, index: Ints, counts: Ints, column: Ints
 ) -> None:
-    """Add the rows of a CSR block to a table, in place.
-
-    Row r goes into ``table[line[r]]``, and bucket i into its column ``column[i]``.
-    """
+    """Add the rows of a CSR block to a table, in place."""
+    # Row r goes into ``table[line[r]]``, and bucket i into its column ``column[i]``.
     if _C is not None and _plain(line, indptr, index, counts, column) and table.flags.c_contiguous:
         refused = _C.lk_tabulate(
             _at(table), *table.shape, _at(line), _at(indptr), line.size,
@@ -119,11 +115,9 @@ def tabulate(
 def count_plain(
     values: NDArray[np.int64 | np.float64], factor: float, half: int, table: NDArray[np.uint32]
 ) -> int:
-    """Count values at their fine indices in `table`, up to an unusual one; return how many.
-
-    The fine index of a number is that of `latencykit.core.counting`; only int64 (not multiplied by
-    `factor`) and float64 are counted here, and less than 2**32 in all.
-    """
+    """Count values at their fine indices in `table`, up to an unusual one; return how many."""
+    # The fine index of a number is that of `latencykit.core.counting`; only int64 (not multiplied
+    # by `factor`) and float64 are counted here, and less than 2**32 in all.
     if _C is None or not values.flags.c_contiguous or values.dtype.char not in "dlq":
         return 0
     whole = values.dtype.kind == "i"

@@ -34,10 +34,8 @@ def not_answered(run: Run) -> list[str]:
 
 
 def key_statistics(data: Any) -> list[tuple[str, str]]:
-    """Return the numbers shown beside the curve as text; a range where the source gives no more.
-
-    Parentheses mark percentiles that the sample does not support.
-    """
+    """Return the numbers shown beside the curve as text; a range where the source gives no more."""
+    # Parentheses mark percentiles that the sample does not support.
 
     def show(value: float) -> str:
         return format_value(value, data.unit)

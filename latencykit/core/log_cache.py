@@ -23,12 +23,11 @@ _KEPT = WeakKeyDictionary[MemoryPart, int]()  # and the bytes of each
 
 
 class SharedCache:
-    """What all views of a log share: the blocks of its widest pass. It is not pickled.
+    """What all views of a log share: the blocks of its widest pass. It is not pickled."""
 
-    A view knows which places of the log its rows are. `total` is the sum of all intervals where it
-    was counted when they were read: layout, index and counts, in integers as narrow as they can be.
-    Nothing is kept where `keeps` is False.
-    """
+    # A view knows which places of the log its rows are. `total` is the sum of all intervals where
+    # it was counted when they were read: layout, index and counts, in integers as narrow as they
+    # can be. Nothing is kept where `keeps` is False.
 
     def __init__(self, size: int, total: list[Counts] | None = None) -> None:
         self.size = size

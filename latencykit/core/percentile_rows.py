@@ -46,11 +46,10 @@ class Doubt:
 
 @record()
 class Uncertainty:
-    """How well a value is known.
+    """How well a value is known."""
 
-    The confidence interval is joined with the bucket: NaN without a lower bound, infinite without
-    an upper one, and both NaN without an interval.
-    """
+    # The confidence interval is joined with the bucket: NaN without a lower bound, infinite without
+    # an upper one, and both NaN without an interval.
 
     low: float
     high: float
@@ -129,11 +128,9 @@ def values_at(histogram: Any, p: Floats) -> tuple[Floats, Ints, NDArray[np.bool_
 
 
 def bounds_at(histogram: Any, p: Floats) -> tuple[Floats, Floats, Floats, NDArray[np.bool_]]:
-    """Return value, lower edge, upper edge and "this is only a lower bound" of each percentile.
-
-    The edges are the bucket's, narrowed by the extremes and percentiles that the source reports;
-    both are the value of a reported percentile. The upper one is infinite in censored mass.
-    """
+    """Return value, lower edge, upper edge and "this is only a lower bound" of each percentile."""
+    # The edges are the bucket's, narrowed by the extremes and percentiles that the source reports;
+    # both are the value of a reported percentile. The upper one is infinite in censored mass.
     values, position, open_above = values_at(histogram, p)
     if not histogram.index.size:
         return values, values, np.where(open_above, np.inf, values), open_above
@@ -171,11 +168,9 @@ def columns_at(
     *,
     bounded: bool = True,
 ) -> dict[str, AnyArray]:
-    """Return percentiles as a column for each field of `PercentileRow`.
-
-    `doubts` are the ranges of percentiles that are not supported; intervals are those of
-    independent requests, and there are none where not `bounded`.
-    """
+    """Return percentiles as a column for each field of `PercentileRow`."""
+    # `doubts` are the ranges of percentiles that are not supported; intervals are those of
+    # independent requests, and there are none where not `bounded`.
     values, bottoms, tops, open_above = bounds_at(histogram, p)
     low, high = np.full(p.shape, np.nan), np.full(p.shape, np.inf)
     if histogram.run.corrected in ("us", "tool"):  # ranks of corrected counts are invented

@@ -45,10 +45,8 @@ def binomial_quantiles(probabilities: tuple[float, ...], n: int, q: tuple[float,
 
 
 def poisson_at_least(k: ArrayLike, mean: ArrayLike) -> Floats:
-    """Return P(Poisson(mean) ≥ k), the regularised lower incomplete gamma function.
-
-    For small probabilities: with k of hundreds of thousands close to the mean it is too large.
-    """
+    """Return P(Poisson(mean) ≥ k), the regularised lower incomplete gamma function."""
+    # For small probabilities: with k of hundreds of thousands close to the mean it is too large.
     a, x = np.broadcast_arrays(np.asarray(k, np.float64), np.asarray(mean, np.float64))
     with np.errstate(divide="ignore", under="ignore"):
         first = np.exp(a * np.log(x) - x - _log_gamma(a + 1))  # P(Poisson(mean) = k)

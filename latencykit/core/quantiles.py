@@ -51,11 +51,9 @@ def ranks(percentiles: ArrayLike, total: ArrayLike) -> Ints:
 
 
 def surely_within(percentiles: ArrayLike, total: int) -> Ints:
-    """Return the number of `total` values surely at or below a tool's value of each percentile.
-
-    Tools differ by one rank: some report the value of the rank rounded up, some of the rank rounded
-    down, some a value between the two. That many values are not above any of these.
-    """
+    """Return the number of `total` values surely at or below a tool's value of each percentile."""
+    # Tools differ by one rank: some report the value of the rank rounded up, some of the rank
+    # rounded down, some a value between the two. That many values are not above any of these.
     exact = _percentiles(percentiles) * (total / 100.0)
     nearest = np.rint(exact)
     # 99.9 % of a million is not 999,000 in binary.
@@ -74,10 +72,8 @@ def running_sums(counts: Ints) -> Ints:
 def row_quantile_positions(
     indptr: Ints, counts: Ints, percentiles: ArrayLike, sums: Ints | None = None
 ) -> Ints:
-    """Return the position of each percentile's bucket for every row of a CSR block at once.
-
-    One cumulative sum over all rows and one sorted search answer rows × percentiles.
-    """
+    """Return the position of each percentile's bucket for every row of a CSR block at once."""
+    # One cumulative sum over all rows and one sorted search answer rows × percentiles.
     sums = running_sums(counts) if sums is None else sums
     before = sums[indptr]
     totals = np.diff(before)
@@ -106,12 +102,10 @@ def nonzero(counts: NDArray[np.integer[Any]]) -> Ints:
 def rank_interval(
     total: int, percentiles: ArrayLike, confidence: float = 0.95
 ) -> tuple[Ints, Ints]:
-    """Return the distribution-free confidence interval of each percentile as a pair of ranks.
-
-    The number of values below the true quantile is binomial, whatever the distribution: the
-    interval is valid for independent requests, and that of `scipy.stats.quantile_test`. Correlated
-    requests (stalls) widen it; see `latencykit.core.jackknife`.
-    """
+    """Return the distribution-free confidence interval of each percentile as a pair of ranks."""
+    # The number of values below the true quantile is binomial, whatever the distribution: the
+    # interval is valid for independent requests, and that of `scipy.stats.quantile_test`.
+    # Correlated requests (stalls) widen it; see `latencykit.core.jackknife`.
     if not 0 < confidence < 1:
         raise InvalidArgumentError(f"a confidence must be between 0 and 1, not {confidence}")
     q = _percentiles(percentiles) / 100.0
@@ -122,11 +116,9 @@ def rank_interval(
 
 
 def highest_supported_percentile(total: int, confidence: float = 0.95) -> float:
-    """Return the highest percentile that `total` values support: ten of them lie above it.
-
-    The median needs no more than an upper bound: the probability that all values lie below it,
-    2⁻ⁿ, must not exceed α/2.
-    """
+    """Return the highest percentile that `total` values support: ten of them lie above it."""
+    # The median needs no more than an upper bound: the probability that all values lie below it,
+    # 2⁻ⁿ, must not exceed α/2.
     if total <= 0:
         return 0.0
     alpha = (1.0 - confidence) / 2
@@ -142,11 +134,10 @@ _DISTINCT = 20  # values: by chance the counts of fewer may have a common diviso
 
 
 def repeats_of(counts: Ints, censored: int = 0) -> int:
-    """Return how often each request was counted: the common divisor of all counts.
-
-    Rows that were joined twice, sums with themselves and samples that were scaled up by the inverse
-    of a sampling rate all count the same requests again. That makes none of them more certain.
-    """
+    """Return how often each request was counted: the common divisor of all counts."""
+    # Rows that were joined twice, sums with themselves and samples that were scaled up by the
+    # inverse of a sampling rate all count the same requests again. That makes none of them more
+    # certain.
     numbers = np.append(counts[counts > 0], censored)
     return int(np.gcd.reduce(numbers)) if numbers.size > _DISTINCT else 1
 
@@ -194,11 +185,9 @@ class Counted:
 
     @cached_property
     def repeats(self) -> int:
-        """How often each request was counted; see `repeats_of`.
-
-        Ranges that adjoin may lie between percentiles: their counts are shares of the total, and
-        have a common divisor by construction.
-        """
+        """How often each request was counted; see `repeats_of`."""
+        # Ranges that adjoin may lie between percentiles: their counts are shares of the total, and
+        # have a common divisor by construction.
         adjoin = bool((self.low[1:] <= self.high[:-1]).any())
         return 1 if adjoin else repeats_of(self.counts, self.censored)
 
@@ -254,11 +243,9 @@ def is_resolved(low: ArrayLike, high: ArrayLike) -> Flags:
 def interval_ends(
     counted: Counted, percentiles: Floats, confidence: float = 0.95
 ) -> tuple[Floats, Floats]:
-    """Return the ends of the distribution-free confidence intervals of percentiles.
-
-    The ranks are those of `scipy.stats.quantile_test`. Censored values may lie anywhere above their
-    limit, so the lower end assumes the best and the upper end the worst.
-    """
+    """Return the ends of the distribution-free confidence intervals of percentiles."""
+    # The ranks are those of `scipy.stats.quantile_test`. Censored values may lie anywhere above
+    # their limit, so the lower end assumes the best and the upper end the worst.
     full = counted.nonzero()
     ends = rank_interval(full.total // full.repeats, percentiles, confidence)
     return values_at_ranks(full, *(rank * full.repeats for rank in ends))

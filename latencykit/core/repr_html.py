@@ -94,11 +94,10 @@ def listing_html(
 def curve_svg(
     values: Sequence[float], lowest: Sequence[float], wide: Sequence[bool], maximum: str
 ) -> str:
-    """Return a small percentile curve: nines to the right, values (logarithmic) upwards.
-
-    `values` belong to `CURVE_PERCENTILES`. Where one is `wide`, the source does not pin it down: an
-    area from `lowest` to the value is filled in place of a line. `maximum` is the text at the end.
-    """
+    """Return a small percentile curve: nines to the right, values (logarithmic) upwards."""
+    # `values` belong to `CURVE_PERCENTILES`. Where one is `wide`, the source does not pin it down:
+    # an area from `lowest` to the value is filled in place of a line. `maximum` is the text at the
+    # end.
     feet = [low if open_ else value for value, low, open_ in zip(values, lowest, wide, strict=True)]
     floor = max(min([foot for foot in feet if foot > 0], default=1e-12), 1e-12)
     low, high = math.log10(floor), math.log10(max(*values, floor) * 1.0001)

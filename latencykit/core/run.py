@@ -40,12 +40,11 @@ _UNIT_NAMES = {"ns": "nanoseconds", "us": "microseconds", "ms": "milliseconds", 
 
 
 class Note(str):
-    """A note that something depends on, by its code; its text is for people alone.
+    """A note that something depends on, by its code; its text is for people alone."""
 
-    Code ``doubt``: it concerns all numbers of a series (what could not be read, an unlikely unit);
-    ``unit``: the unit is assumed, which headings say; ``begin``: the report leaves out the first
-    `value` seconds; ``period``: events occur at one.
-    """
+    # Code ``doubt``: it concerns all numbers of a series (what could not be read, an unlikely
+    # unit); ``unit``: the unit is assumed, which headings say; ``begin``: the report leaves out the
+    # first `value` seconds; ``period``: events occur at one.
 
     __slots__ = ("code", "value")
     code: Code
@@ -198,10 +197,8 @@ class Run:
 
 @contextlib.contextmanager
 def reporting(pass_on: Callable[[str], None]) -> Iterator[None]:
-    """While the block runs, pass on each note that a run reports, once.
-
-    A log is summed up long after it was read, when its other notes have been printed.
-    """
+    """While the block runs, pass on each note that a run reports, once."""
+    # A log is summed up long after it was read, when its other notes have been printed.
     before: set[str] = set()
 
     def once(text: str) -> None:
@@ -232,11 +229,9 @@ def has_further_failures(run: Run) -> bool:
 
 
 def merge_runs(runs: Sequence[Run]) -> Run:
-    """Return the run of several sources together.
-
-    Failures add up, notes are joined, the start is the earliest; other fields that differ become
-    unknown.
-    """
+    """Return the run of several sources together."""
+    # Failures add up, notes are joined, the start is the earliest; other fields that differ become
+    # unknown.
     for name, hint in (
         ("unit", f"state {option('unit')} when they are read"),
         ("measure", f"state {option('measure')} when they are read"),
@@ -308,10 +303,8 @@ def series_named(name: str, names: Iterable[str]) -> list[str]:
 
 
 def shown_parts(total: Any, parts: Sequence[T]) -> tuple[Any, Sequence[T]]:
-    """Return a total, and as many of its parts as fit into one chart or page beside it.
-
-    Where these are not all, a note of the total says so.
-    """
+    """Return a total, and as many of its parts as fit into one chart or page beside it."""
+    # Where these are not all, a note of the total says so.
     most = max(current_limits().series - 1, 0)
     if len(parts) <= most:
         return total, parts

@@ -199,13 +199,11 @@ class Trimmed:
 
 
 def trimmed(counted: Counted, spec: str | Trim, unit: str = "ns") -> Trimmed:
-    """Return a trimmed statistic of counted values.
-
-    Bounds in ranks split buckets: the fitting part of a bucket counts, so that trimming a whole
-    number of values from each end equals `scipy.stats.trim_mean`. Bounds in values take the buckets
-    that lie completely within; `low` and `high` allow for the others. Censored values count as
-    their limit in `value` and `low`, and as anything above in `high`.
-    """
+    """Return a trimmed statistic of counted values."""
+    # Bounds in ranks split buckets: the fitting part of a bucket counts, so that trimming a whole
+    # number of values from each end equals `scipy.stats.trim_mean`. Bounds in values take the
+    # buckets that lie completely within; `low` and `high` allow for the others. Censored values
+    # count as their limit in `value` and `low`, and as anything above in `high`.
     trim = parse_trim(spec, unit) if isinstance(spec, str) else spec
     full = counted.nonzero()
     best = full.at_best()

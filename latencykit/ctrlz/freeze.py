@@ -73,11 +73,9 @@ class Freezer:
         self._messages.put("")
 
     def stop(self, seconds: float, targets: Sequence[Target] | None = None) -> int:
-        """Freeze the targets; return the time (``perf_counter_ns``) as soon as they stop.
-
-        `targets` are those of now, where they are not those of the beginning: servers start
-        processes as they need them.
-        """
+        """Freeze the targets; return the time (``perf_counter_ns``) as soon as they stop."""
+        # `targets` are those of now, where they are not those of the beginning: servers start
+        # processes as they need them.
         if targets is not None:
             self.targets = _checked(targets)
         if not 0 < seconds <= LONGEST:
@@ -249,10 +247,8 @@ def program(pid: int) -> str:
 def tcp_sockets(
     tables: Sequence[str] = ("/proc/net/tcp", "/proc/net/tcp6"),
 ) -> list[tuple[list[int], str, list[str]]] | None:
-    """Return ports (local, remote), state and all fields of each TCP socket.
-
-    None without the tables that only Linux has.
-    """
+    """Return ports (local, remote), state and all fields of each TCP socket."""
+    # None without the tables that only Linux has.
     sockets = None
     for table in tables:
         with contextlib.suppress(OSError):

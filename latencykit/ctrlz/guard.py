@@ -28,10 +28,9 @@ _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 
 
 class Guarded:
-    """A command in a session of its own, whose processes end with this program.
+    """A command in a session of its own, whose processes end with this program."""
 
-    Its `pid` is that of its process group, too.
-    """
+    # Its `pid` is that of its process group, too.
 
     def __init__(
         self, command: Sequence[str], stdout: int | IO[bytes], stderr: int | IO[bytes] | None = None

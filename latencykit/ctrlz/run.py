@@ -174,10 +174,8 @@ def read_output(
     format: str | None = None,  # noqa: A002
     options: ReadOptions | None = None,
 ) -> dict[str, Data]:
-    """Read the one of a tool's outputs that is recognised best; the first among equals.
-
-    Distributions come before mere summaries, which several tools write as well.
-    """
+    """Read the one of a tool's outputs that is recognised best; the first among equals."""
+    # Distributions come before mere summaries, which several tools write as well.
     candidates: list[tuple[int, Path]] = []
     for path in paths:
         if not path.exists() or not path.stat().st_size:
@@ -385,10 +383,8 @@ def observe(
     base: float | None,
     connections: set[str] | None = None,
 ) -> Observed:
-    """Freeze in time, and return what the server sees.
-
-    `connections` are those to the server before the tool was started, where they can be seen.
-    """
+    """Freeze in time, and return what the server sees."""
+    # `connections` are those to the server before the tool was started, where they can be seen.
     begin = _first_request(target, tool, connections)
     opening = target.stats()
     if not tool.sleep_until(begin + round(plan.stop_after * 1e9)):
@@ -503,10 +499,9 @@ _TURNS = 3  # a stall shorter than N intervals of a connection hides little from
 
 @record()
 class Calibration:
-    """A load generator's report of a stall, compared with the truth.
+    """A load generator's report of a stall, compared with the truth."""
 
-    What `load`, `server` and `machine` hold is described by its record.
-    """
+    # What `load`, `server` and `machine` hold is described by its record.
 
     verdict: Verdict
     model: Model
@@ -575,13 +570,11 @@ def ctrlz(
     check: bool = False,
     progress: Callable[[str], None] | None = None,
 ) -> Calibration:
-    """Run a load generator against a server that is frozen for a while, and judge its report.
-
-    The truth is the schedule's: requests at a constant rate over the run, those due in the stall
-    waiting for its end. For a closed loop at full speed these are the latencies of users who do not
-    wait for each other. With `check` nothing is frozen, and nothing judged: the tool runs for two
-    seconds, and its output is read.
-    """
+    """Run a load generator against a server that is frozen for a while, and judge its report."""
+    # The truth is the schedule's: requests at a constant rate over the run, those due in the stall
+    # waiting for its end. For a closed loop at full speed these are the latencies of users who do
+    # not wait for each other. With `check` nothing is frozen, and nothing judged: the tool runs for
+    # two seconds, and its output is read.
     if not 1 <= repeat <= 100:
         raise InvalidArgumentError(f"repeat must be 1 to 100, not {repeat}")
     plan = Plan(

@@ -663,10 +663,8 @@ def _read(folder: Path, words: Sequence[str], reading: Mapping[str, str | None])
 
 
 def runs_in(folder: Path) -> dict[str, Data]:
-    """Read the runs in the folder of a sweep that count: neither warm-ups nor void ones.
-
-    The offered rate is that of the sweep.
-    """
+    """Read the runs in the folder of a sweep that count: neither warm-ups nor void ones."""
+    # The offered rate is that of the sweep.
     path = folder / RECORD
     try:
         record = json.loads(path.read_text(encoding="utf-8"))

@@ -157,7 +157,7 @@ class OwnTarget(Target):
         return sum(worker.ask()["requests"] for worker in self._workers[self._freeze :])
 
     def jitter(self, start: int, end: int) -> dict[str, int] | None:
-        """Return the lateness of replies outside a freeze (ns by percentile) of the worst process.
+        """Return the lateness of the worst process's replies outside a freeze (ns by percentile).
 
         That is how much later than the service time they were sent: the server's own jitter.
         """

@@ -46,13 +46,11 @@ def scheduled_truth(
     count: int | None = None,
     base: float = 0.0,
 ) -> Histogram:
-    """Return the response times of a constant rate; requests due in the stall wait for its end.
-
-    A request due at t in a stall that ends at e takes e − t and the usual time; the others take the
-    usual time. The backlog after the thaw is ignored: the truth is a lower bound, close with a fast
-    server. ``Q(q) = (e − a) − (1 − q)·T`` above the quiet part (a: start of the stall, T: length of
-    the run).
-    """
+    """Return the response times of a constant rate; requests due in the stall wait for its end."""
+    # A request due at t in a stall that ends at e takes e − t and the usual time; the others take
+    # the usual time. The backlog after the thaw is ignored: the truth is a lower bound, close with
+    # a fast server. ``Q(q) = (e − a) − (1 − q)·T`` above the quiet part (a: start of the stall, T:
+    # length of the run).
     if duration <= 0:
         raise InvalidArgumentError("a run must be longer than nothing")
     requests = count if rate is None else round(rate * duration)
@@ -105,10 +103,8 @@ def waiting_requests(
 
 
 def connected_clients(port: int) -> set[str] | None:
-    """Return the addresses of both ends of all connections to a port, closed ones included.
-
-    None without the tables that only Linux has.
-    """
+    """Return the addresses of both ends of all connections to a port, closed ones included."""
+    # None without the tables that only Linux has.
     sockets = tcp_sockets()
     if sockets is None:
         return None
@@ -177,12 +173,10 @@ class Judgement:
 
 
 def reported_percentiles(data: Data, stall: float) -> dict[float, float]:
-    """Return percentile → ns as the tool reported them, the maximum as 100.
-
-    A percentile between two reported ones is left out where its bucket is wide compared with the
-    stall (ns): the bucket above the last one reaches up to the maximum, and the tool did not report
-    its edge.
-    """
+    """Return percentile → ns as the tool reported them, the maximum as 100."""
+    # A percentile between two reported ones is left out where its bucket is wide compared with the
+    # stall (ns): the bucket above the last one reaches up to the maximum, and the tool did not
+    # report its edge.
     if isinstance(data, Summary):
         values = {p: v for p, v in data.reported_percentiles.items() if p in _PERCENTILES}
         return values | ({100.0: data.max} if "max" in data.stats else {})
@@ -228,14 +222,12 @@ def slow_shares(
     sent: float = 1.0,
     fill: float = 1.0,
 ) -> list[SlowShare]:
-    """Return the shares of requests slower than parts of the stall (ns), by ascending part.
-
-    The parts are fixed ones and those at which the tool reports a percentile; they are well above
-    the `usual` time of a request, and below the value at which the tool clips. Shares are of the
-    requests due, of which the share `sent` arrived: those never sent are not slow ones either. A
-    tool that fills in the share `fill` of what is missing has more than a few above half of the
-    stall: wrk's p90 is there where a third of the run is frozen.
-    """
+    """Return the shares of requests slower than parts of the stall (ns), by ascending part."""
+    # The parts are fixed ones and those at which the tool reports a percentile; they are well above
+    # the `usual` time of a request, and below the value at which the tool clips. Shares are of the
+    # requests due, of which the share `sent` arrived: those never sent are not slow ones either. A
+    # tool that fills in the share `fill` of what is missing has more than a few above half of the
+    # stall: wrk's p90 is there where a third of the run is frozen.
     low = high = counts = np.empty(0)
     censored, total, bound = 0, 0, np.inf
     if isinstance(data, Summary):
@@ -277,12 +269,11 @@ def judge(
     sent: float | None = None,
     stretched: bool = False,
 ) -> Judgement:
-    """Compare a report with the truth of `scheduled_truth`, both in ns.
-
-    The `stall` (ns) is the share `due` of the requests, `base` the usual time of one (ns), and
-    `sent` the share that arrived at the server. A correction is `stretched` if the stall itself has
-    stretched its interval: wrk's fills in 1 / (1 + h) of what is due in the share h of the run.
-    """
+    """Compare a report with the truth of `scheduled_truth`, both in ns."""
+    # The `stall` (ns) is the share `due` of the requests, `base` the usual time of one (ns), and
+    # `sent` the share that arrived at the server. A correction is `stretched` if the stall itself
+    # has stretched its interval: wrk's fills in 1 / (1 + h) of what is due in the share h of the
+    # run.
     data = data if isinstance(data, Summary) else data.histogram()
     rows = tuple(
         CalibrationRow(

@@ -143,10 +143,8 @@ def read_each(
     lenient: bool,
     add: bool = False,
 ) -> list[PartResult]:
-    """Return the result of every file, in order, or their sum alone (`add`).
-
-    The first error is raised unless `lenient`.
-    """
+    """Return the result of every file, in order, or their sum alone (`add`)."""
+    # The first error is raised unless `lenient`.
     results: list[PartResult] = []
     done, how = 0, "each" if not add else "lenient sum" if lenient else "sum"
     with contextlib.closing(_read(executor, read, tasks, how)) as groups:

@@ -298,11 +298,10 @@ _ALONE = 2  # times what one payload may inflate to: what one among several can 
 
 
 class Payloads(Sequence[Payload]):
-    """Opened payloads, column by column: ordinary ones share one layout and need no object each.
+    """Opened payloads, column by column: ordinary ones share one layout and need no object each."""
 
-    Of `layouts` there is one per body, or one alone, which all share; `data` has all bodies, from
-    `begins` to `ends`, and maybe more between them.
-    """
+    # Of `layouts` there is one per body, or one alone, which all share; `data` has all bodies, from
+    # `begins` to `ends`, and maybe more between them.
 
     __slots__ = ("begins", "data", "ends", "layouts")
 

@@ -18,11 +18,10 @@ _AT_ONCE = 32  # requests to a bucket
 
 
 class Store:
-    """Named runs as bytes.
+    """Named runs as bytes."""
 
-    A file appears complete, under a name made of its content: two writers cannot collide, and
-    adding a run again changes nothing. What a killed writer leaves has another suffix.
-    """
+    # A file appears complete, under a name made of its content: two writers cannot collide, and
+    # adding a run again changes nothing. What a killed writer leaves has another suffix.
 
     def __init__(self, place: str | os.PathLike[str]) -> None:
         require_path(place)

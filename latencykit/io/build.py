@@ -126,10 +126,8 @@ def percentiles_in(record: Mapping[str, Any]) -> dict[float, Any]:
 
 
 def statistics_in(record: Mapping[Any, Any]) -> tuple[dict[float, Any], dict[str, Any]]:
-    """Return the percentiles and the statistics of a record, by what its keys name.
-
-    The last key that names one counts; None stands for one that is not there.
-    """
+    """Return the percentiles and the statistics of a record, by what its keys name."""
+    # The last key that names one counts; None stands for one that is not there.
     found: dict[float | str, Any] = {}
     for key, value in record.items():
         if key is None:  # the cells of a row of CSV that is longer than its header
@@ -141,10 +139,9 @@ def statistics_in(record: Mapping[Any, Any]) -> tuple[dict[float, Any], dict[str
 
 
 def outcome_codes(**rows: NDArray[np.bool_]) -> NDArray[np.int8] | None:
-    """Return the outcome of each request, by the rows that had it; None where all were ok.
-
-    Of two outcomes of one row the later one counts: ``outcome_codes(error=failed, timeout=late)``.
-    """
+    """Return the outcome of each request, by the rows that had it; None where all were ok."""
+    # Of two outcomes of one row the later one counts: ``outcome_codes(error=failed,
+    # timeout=late)``.
     codes = np.zeros(next(iter(rows.values())).shape, np.int8)
     for name, chosen in rows.items():
         codes[chosen] = OUTCOMES.index(name)
@@ -152,11 +149,9 @@ def outcome_codes(**rows: NDArray[np.bool_]) -> NDArray[np.int8] | None:
 
 
 def whole_nanoseconds(stamps: ArrayLike, unit: str) -> NDArray[np.int64]:
-    """Return points in time of a unit as whole nanoseconds, int64 of the same shape.
-
-    A stamp such as 1795220202.323 s is meant to the microsecond at best; a float64 of its
-    nanoseconds would be off by up to 128.
-    """
+    """Return points in time of a unit as whole nanoseconds, int64 of the same shape."""
+    # A stamp such as 1795220202.323 s is meant to the microsecond at best; a float64 of its
+    # nanoseconds would be off by up to 128.
     array = np.asarray(stamps)
     micro = NANOSECONDS[unit] / 1e3
     if array.dtype.kind in "iu" or unit == "ns":
@@ -184,10 +179,8 @@ def data_from_points(
     run: Run,
     of_unit: str | None = None,
 ) -> Histogram | Summary:
-    """Return what printed percentiles and statistics amount to.
-
-    They are in ns, or `of_unit`; then None stands for one that is not there.
-    """
+    """Return what printed percentiles and statistics amount to."""
+    # They are in ns, or `of_unit`; then None stands for one that is not there.
     unit, count = base_unit(run.unit), whole_count(count)
     if of_unit is not None:
         points, stats = in_nanoseconds(points, of_unit), in_nanoseconds(stats, of_unit)
@@ -220,10 +213,8 @@ def data_from_buckets(
     above: int = 0,
     bound: float | None = None,
 ) -> Histogram:
-    """Return the histogram of buckets; their edges, statistics and percentiles in the run's unit.
-
-    Beyond `bound`, the last edge if it is not given, lie `above` more values.
-    """
+    """Return the histogram of buckets; edges, statistics and percentiles in the run's unit."""
+    # Beyond `bound`, the last edge if it is not given, lie `above` more values.
     ends = nanoseconds_of(high, run.unit)
     beyond = np.inf
     if above:
@@ -238,12 +229,10 @@ def data_from_buckets(
 def data_from_values(
     values: ArrayLike, run: Run, counts: ArrayLike | None = None
 ) -> Histogram | Samples:
-    """Return single values (ns, with fractions) as samples, or as an exact histogram.
-
-    Samples hold whole nanoseconds. A micro-benchmark's 2.31 ns an operation would not survive that,
-    so values below 10 µs, and values with counts, become a histogram whose buckets are the values
-    themselves.
-    """
+    """Return single values (ns, with fractions) as samples, or as an exact histogram."""
+    # Samples hold whole nanoseconds. A micro-benchmark's 2.31 ns an operation would not survive
+    # that, so values below 10 µs, and values with counts, become a histogram whose buckets are the
+    # values themselves.
     array, unit = np.asarray(values, np.float64), base_unit(run.unit)
     if counts is None and unit == "ns" and array.size and array.min() >= FINE:
         return Samples(duration=array, run=run)
@@ -286,12 +275,10 @@ def samples_of(
     *,
     unit: str = "ns",
 ) -> dict[str, Data]:
-    """Return the series of requests without those of a negative duration, with a note on them.
-
-    `columns` are those of `Samples`, further ones as ``columns``, and as ``code`` the place of each
-    request's operation among `names`. Of several operations all come first, but for those that are
-    `apart`, then each.
-    """
+    """Return the series of requests without those of a negative duration, with a note on them."""
+    # `columns` are those of `Samples`, further ones as ``columns``, and as ``code`` the place of
+    # each request's operation among `names`. Of several operations all come first, but for those
+    # that are `apart`, then each.
     kept, left_out = without_negative(columns, options)
     further, code = kept.pop("columns", {}), kept.pop("code", None)
     samples = Samples(run=run.with_notes(*left_out), unit=unit, **kept).with_columns(further)
@@ -357,12 +344,10 @@ def histogram_of_both(
     run: Run,
     **known: Any,
 ) -> Histogram:
-    """Return the finest histogram that buckets and percentiles of the same values allow.
-
-    A bucket says between which values some ranks lie; a percentile says that no lower rank has a
-    higher value and no higher rank a lower one. Cut at every rank that either names, each part is
-    bounded by both.
-    """
+    """Return the finest histogram that buckets and percentiles of the same values allow."""
+    # A bucket says between which values some ranks lie; a percentile says that no lower rank has a
+    # higher value and no higher rank a lower one. Cut at every rank that either names, each part is
+    # bounded by both.
     number, edge = np.asarray(counts, np.int64), np.asarray(highs, np.float64)
     total = int(number.sum())
     inner, stats, run = consistent({p: v for p, v in points.items() if 0 < p < 100}, stats, run)
@@ -403,11 +388,9 @@ def of_all_requests(
     stats: Mapping[str, float],
     run: Run,
 ) -> Histogram | Summary:
-    """Return what a report of any program amounts to, whose count has the failed requests in it.
-
-    Such a report does not say whether their times are among its values. Without a good request it
-    has no latencies.
-    """
+    """Return what a report of any program amounts to, whose count has the failed requests in it."""
+    # Such a report does not say whether their times are among its values. Without a good request it
+    # has no latencies.
     if not failed:
         return data_from_points(points, count, stats, run)
     word = "request" if failed == 1 else "requests"

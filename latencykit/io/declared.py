@@ -98,10 +98,8 @@ def in_ns(value: str | float, unit: str) -> float:
 def report_of(
     facts: Mapping[str, float | None], run: Run, finish: Callable[[Report], Report], **known: Any
 ) -> Data:
-    """Return the data of facts by name: statistics, fields of `Run`, the count, and `lost`.
-
-    That is the share (%) of the count without an answer.
-    """
+    """Return the data of facts by name: statistics, fields of `Run`, the count, and `lost`."""
+    # That is the share (%) of the count without an answer.
     given: dict[str, Any] = {name: value for name, value in facts.items() if value is not None}
     stats = {name: given.pop(name) for name in _TIMES if name in given and name != "timeout"}
     count = given.pop("count", None)

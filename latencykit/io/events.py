@@ -449,11 +449,9 @@ def _kind(text: str) -> Kind:
 def _column(
     source: Source, column: tuple[list[str], float], numbers: Sequence[int]
 ) -> tuple[Floats, Clock]:
-    """A column of times in seconds, and their clock; a cell unlike the first is an error.
-
-    A number is a moment since 1970 in the unit by which it lies between 1973 and 2286, otherwise
-    seconds from the start.
-    """
+    """A column of times in seconds, and their clock; a cell unlike the first is an error."""
+    # A number is a moment since 1970 in the unit by which it lies between 1973 and 2286, otherwise
+    # seconds from the start.
     texts, factor = column
     kind = _kind(texts[0])
     times = times_of(Words.of(texts), kind, "none")

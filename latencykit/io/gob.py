@@ -31,10 +31,8 @@ _CORRUPT = "its records do not fit their types"
 def columns_of_structs(
     source: Source, names: tuple[str, ...], notes: list[str]
 ) -> Iterator[dict[str, AnyArray]]:
-    """Yield fields of all values chunk by chunk: int64, or texts (bytes) of at most a kilobyte.
-
-    A value that is cut at the end is noted.
-    """
+    """Yield fields of all values chunk by chunk: int64, or texts (bytes) of at most a kilobyte."""
+    # A value that is cut at the end is noted.
     structs: dict[int, Fields] = {}
     encoded: set[int] = set()
     data = b""

@@ -170,10 +170,8 @@ def spectrum_data(spectrum: Spectrum, run: Run, source: Source) -> Histogram | S
 
 
 def percentile_levels(ticks: int) -> Iterator[float]:
-    """Yield the reference's reporting levels: 0, then `ticks` in each half of the rest to 100.
-
-    Source: ``PercentileIterator.java`` of HdrHistogram 2.2.2.
-    """
+    """Yield the reference's reporting levels: 0, then `ticks` in each half of the rest to 100."""
+    # Source: ``PercentileIterator.java`` of HdrHistogram 2.2.2.
     level = 0.0
     while True:
         yield level

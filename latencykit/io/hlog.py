@@ -163,11 +163,9 @@ class LineIntervals:
 
 
 def columns_of(chunk: bytes, code: Callable[[bytes], int]) -> AnyArray | None:
-    """Return the rows of complete lines, tagged or not; None if one is not an ordinary interval.
-
-    `split_line` parses those. `code` returns the number of a tag, or raises an error. Starts are as
-    written, lines and offsets count from the first.
-    """
+    """Return the rows of complete lines, tagged or not; None if one is not an ordinary interval."""
+    # `split_line` parses those. `code` returns the number of a tag, or raises an error. Starts are
+    # as written, lines and offsets count from the first.
     if chunk[:1] in b'#"' or not chunk.endswith(b"\n") or b"\r" in chunk or b" " in chunk:
         return None
     data = np.frombuffer(chunk, np.uint8)
@@ -601,11 +599,10 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
 
 
 class _Refused:
-    """What is corrupt: an error, or under ``lenient`` left out.
+    """What is corrupt: an error, or under ``lenient`` left out."""
 
-    Blocks refer to it, and to no scan: one that they refer to in a circle stays in memory with all
-    that it has read until garbage is collected.
-    """
+    # Blocks refer to it, and to no scan: one that they refer to in a circle stays in memory with
+    # all that it has read until garbage is collected.
 
     def __init__(self, source: Source, found: LineIntervals, options: ReadOptions) -> None:
         self._source, self._found, self._options = source, found, options
@@ -901,10 +898,8 @@ def small_log(url: str) -> SmallLog | None:
 def sum_of_small(
     logs: Sequence[SmallLog], unit: str
 ) -> tuple[list[Counts], int, Floats, Floats, Floats] | None:
-    """Return the sum of logs, its number of intervals, and start, first and end of each log.
-
-    None where a look at each by itself may find something to note, or corruption.
-    """
+    """Return the sum of logs, its number of intervals, and start, first and end of each log."""
+    # None where a look at each by itself may find something to note, or corruption.
     lines = b"".join(log.lines for log in logs)
     scan = _Scan(DocumentSource(logs[0].source, lines, 0), ReadOptions())
     scan.times.base, scan.times.decided = 0.0, True

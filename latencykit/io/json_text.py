@@ -93,10 +93,8 @@ def parse_next(text: str, source: Source, at: int, lines_before: int = 0) -> tup
 def values(
     text: str, source: Source, notes: list[str] | None = None, cut: str = CUT_LINE
 ) -> Iterator[Any]:
-    """Yield the values of a text one after the other; of a list, its entries.
-
-    With `notes`, a last value that is cut is not corrupt if others precede it: they get `cut`.
-    """
+    """Yield the values of a text one after the other; of a list, its entries."""
+    # With `notes`, a last value that is cut is not corrupt if others precede it: they get `cut`.
     text, at, first = without_halves(text), 0, True
     while (begin := _SOMETHING.search(text, at)) is not None:
         try:
@@ -111,10 +109,8 @@ def values(
 
 
 def documents(source: Source, text: str | None = None) -> tuple[list[JSONObject], tuple[str, ...]]:
-    """Return the objects of a file, in lists or not; and a note if the last of several is cut.
-
-    They are in `text` if it is given.
-    """
+    """Return the objects of a file, in lists or not; and a note if the last of several is cut."""
+    # They are in `text` if it is given.
     notes: list[str] = []
     cut = Note("the last report is truncated; it was left out")
     found = values(plain(source.text()) if text is None else text, source, notes, cut)
@@ -135,10 +131,8 @@ def parse(
 
 
 def without_halves(text: str) -> str:
-    """The text with halves of characters replaced at equal length, and bytes that are not UTF-8.
-
-    Pandas refuses them.
-    """
+    """The text with halves of characters replaced at equal length, and bytes that are not UTF-8."""
+    # Pandas refuses them.
     if not text.isascii():
         text = _ESCAPED.sub("\ufffd", text)
     return _HALF.sub(r"\1\\ufffd", text) if "\\ud" in text or "\\uD" in text else text
@@ -158,11 +152,9 @@ def _corrupt_json(
 
 
 def lines(source: Source, options: ReadOptions, notes: list[str] | None = None) -> Iterator[Any]:
-    """Yield the objects of a file with one per line.
-
-    Blank lines are passed over. A corrupt line raises, or is reported under ``options.lenient``; a
-    last line that is cut is a note, appended to `notes`.
-    """
+    """Yield the objects of a file with one per line."""
+    # Blank lines are passed over. A corrupt line raises, or is reported under ``options.lenient``;
+    # a last line that is cut is a note, appended to `notes`.
     for first, chunk in line_chunks(source):
         yield from batch(first, chunk, source, options, notes)
 
@@ -183,10 +175,8 @@ def batch(
 def numbered(
     source: Source, options: ReadOptions, first: int, chunk: bytes, notes: list[str] | None = None
 ) -> Iterator[tuple[int, Any]]:
-    """Yield number and object of each line of a chunk, whose first line has the number `first`.
-
-    Corrupt lines, and one that is cut at the end of the file, are treated as `lines` does.
-    """
+    """Yield number and object of each line of a chunk, whose first line has the number `first`."""
+    # Corrupt lines, and one that is cut at the end of the file, are treated as `lines` does.
     closed = chunk.endswith(b"\n")
     rows = chunk.decode("utf-8", "replace").split("\n")
     for number, line in enumerate(rows, first):

@@ -21,10 +21,8 @@ _FIRST = 12  # lines
 
 
 def hint_for(head: Head, path: str, *, readable: bool) -> str | None:
-    """Return what a file is that holds no latencies, with a hint, or None if that is not known.
-
-    One that may be `readable` as a table or the like is known by its first lines only.
-    """
+    """Return what a file is that holds no latencies, with a hint, or None if that is not known."""
+    # One that may be `readable` as a table or the like is known by its first lines only.
     begin = "\n".join(head.lines[:_FIRST])
     text = begin if readable else head.text
     is_json = re.match(r"\s*(?:\{|\[\s*\{)", text) is not None

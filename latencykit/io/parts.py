@@ -65,13 +65,11 @@ def read_part(
     shown: bool = False,
     most: float = math.inf,
 ) -> PartResult:
-    """Read a file and ask each of its series; an error is part of the result.
-
-    The `key` of each series is its label, its tag (of a single series), or the same for all but
-    aggregates. With `shown`, all series are for one chart or page, and more than it shows are
-    refused before their intervals are read. Behind a total, which has read all of the file, series
-    after the first `most` are `NotAsked`.
-    """
+    """Read a file and ask each of its series; an error is part of the result."""
+    # The `key` of each series is its label, its tag (of a single series), or the same for all but
+    # aggregates. With `shown`, all series are for one chart or page, and more than it shows are
+    # refused before their intervals are read. Behind a total, which has read all of the file,
+    # series after the first `most` are `NotAsked`.
     reports: list[str] = []
     try:
         source = source_of(url)
@@ -111,11 +109,9 @@ def read_part(
 
 
 def for_transfer(data: object, most: float = math.inf, *, reachable: bool = False) -> Any:
-    """Return data for another process: a log has its sum, and its intervals in memory.
-
-    A log of more than `most` bytes is returned as it is where the other process can read its file
-    (`reachable`), else as time bins.
-    """
+    """Return data for another process: a log has its sum, and its intervals in memory."""
+    # A log of more than `most` bytes is returned as it is where the other process can read its file
+    # (`reachable`), else as time bins.
     if not isinstance(data, HistogramLog):
         return data
     whole, blocks, size = data.histogram(), [], 0

@@ -216,10 +216,8 @@ def _facts(line: str, number: int) -> Iterator[_Fact]:
 
 
 def _groups(text: str, *, once: bool = False) -> list[_Group]:
-    """Return the series of a text; none if more lines mention statistics in prose.
-
-    With `once`, a statistic that comes again does not begin another series.
-    """
+    """Return the series of a text; none if more lines mention statistics in prose."""
+    # With `once`, a statistic that comes again does not begin another series.
     events: list[_Group | _Fact] = []
     latest: dict[str, _Group] = {}
     heading = above = ""
@@ -283,10 +281,8 @@ def _unit_around(value: dict[str, object], path: str, unit: str) -> str:
 
 
 def _json_groups(value: object, path: str = "", depth: int = 0, unit: str = "") -> Iterator[_Group]:
-    """Yield the series of each object that has percentiles among its keys.
-
-    What an object named after percentiles holds is taken for that of the object around it.
-    """
+    """Yield the series of each object that has percentiles among its keys."""
+    # What an object named after percentiles holds is taken for that of the object around it.
     if isinstance(value, list):
         for item in value[:1000] if depth < 20 else ():
             name = item.get("name") if isinstance(item, dict) else None

@@ -67,10 +67,9 @@ _HINT = "--format-in NAME (format=) takes it for another format"
 
 @record(kw_only=True)
 class Selection(ReadOptions):
-    """The parts of inputs to read, and how: what readers have to know, tags, and a window of time.
+    """The parts of inputs to read, and how: what readers must know, tags, a window of time."""
 
-    No series or no tags select all of them.
-    """
+    # No series or no tags select all of them.
 
     format: str | Format | None = None
     tags: tuple[str, ...] = ()
@@ -182,11 +181,9 @@ _OBJECT = re.compile(r"\s*(?:[\w$=]{1,60} ){0,3}[{\[]")
 def _changes(
     source: Source, *, unknown: bool, weak: bool
 ) -> Iterator[tuple[dict[str, Any], Confidence]]:
-    """Yield what may be left out of a text, or made of it, and the confidence that is enough.
-
-    What stands before every line, blank lines and sentences above, commands where no reader is
-    sure, and of a text that none knows how an interpreter prints an object.
-    """
+    """Yield what may be left out of a text, or made of it, and the confidence that is enough."""
+    # What stands before every line, blank lines and sentences above, commands where no reader is
+    # sure, and of a text that none knows how an interpreter prints an object.
     from latencykit.io.text_reports import line_prefixes
 
     head, pasted, lines = source.head, source.pasted, source.head.lines
@@ -396,11 +393,9 @@ def _in_stated_unit(data: Data, unit: str) -> Data:
 
 
 def _parsed(chosen: Format, source: Source, options: ReadOptions) -> dict[str, Data]:
-    """Series of a source; whatever breaks in a reader is reported as its bug.
-
-    But text in place of a number is the input's fault, and so is JSON of another shape than the
-    tool's: the file is corrupt, or the tool has a version that we have not seen.
-    """
+    """Series of a source; whatever breaks in a reader is reported as its bug."""
+    # But text in place of a number is the input's fault, and so is JSON of another shape than the
+    # tool's: the file is corrupt, or the tool has a version that we have not seen.
     try:
         with np.errstate(invalid="raise", over="raise"):
             runs = _runs(chosen, source, options)
@@ -441,10 +436,8 @@ def _parsed(chosen: Format, source: Source, options: ReadOptions) -> dict[str, D
 
 
 def _runs(chosen: Format, source: Source, options: ReadOptions) -> list[dict[str, Data]]:
-    """Series of a source, or of each of the documents in it, and of those in these.
-
-    Long names are cut as other words are; of equal names, later ones are numbered.
-    """
+    """Series of a source, or of each of the documents in it, and of those in these."""
+    # Long names are cut as other words are; of equal names, later ones are numbered.
     try:
         series = chosen.read(source, options)
         if isinstance(series, dict) and all(brief(name) == name for name in series):
@@ -462,10 +455,8 @@ def _runs(chosen: Format, source: Source, options: ReadOptions) -> list[dict[str
 
 
 def select(source: Source, selection: Selection) -> list[tuple[str, str, Data]]:
-    """Read a source; return series, tag and data of what is selected.
-
-    A tagged log or tagged samples give one entry per tag, unless all are taken together.
-    """
+    """Read a source; return series, tag and data of what is selected."""
+    # A tagged log or tagged samples give one entry per tag, unless all are taken together.
     path = source.shown
     if selection.counted and selection.windowed:
         selection = replace(selection, counted=False)

@@ -155,11 +155,9 @@ def refuse_twice(columns: Iterable[str], source: Source) -> None:
 def table_chunks(
     source: Source, options: ReadOptions, layout: RowLayout, notes: list[str]
 ) -> Iterator[Table]:
-    """Yield the table of `read_table` a piece at a time.
-
-    What was left out at the end of the file is appended to `notes`. A last row without a line break
-    comes alone.
-    """
+    """Yield the table of `read_table` a piece at a time."""
+    # What was left out at the end of the file is appended to `notes`. A last row without a line
+    # break comes alone.
     refuse_twice(layout.columns, source)
     done, tail = 0, bytearray()
     layout = replace(layout, padded=layout.sep != " " and f"{layout.sep} " in source.head.text)
@@ -454,11 +452,9 @@ def _parsed(
 def _without_wide_rows(
     piece: _Piece, source: Source, options: ReadOptions, layout: RowLayout
 ) -> bytes:
-    """The piece with rows of too many fields emptied; one separator at the end is ignored.
-
-    Where a layout is not exact, only rows too wide to be afforded are: the parser gives all that
-    follow a row as many cells as it has.
-    """
+    """The piece with rows of too many fields emptied; one separator at the end is ignored."""
+    # Where a layout is not exact, only rows too wide to be afforded are: the parser gives all that
+    # follow a row as many cells as it has.
     characters = np.frombuffer(piece.data, np.uint8)
     ends = np.flatnonzero(characters == _BREAK)
     if not ends.size:
@@ -603,10 +599,8 @@ def line_chunks(source: Source, size: int = _BYTES) -> Iterator[tuple[int, bytes
 def line_refuser(
     source: Source, options: ReadOptions, text: str, notes: list[str]
 ) -> Callable[[int, str, str], None]:
-    """Return what refuses a line of a text by its number: what was seen, what was expected.
-
-    If it is the last one and has no line break, `notes` get that it is cut instead.
-    """
+    """Return what refuses a line of a text by its number: what was seen, what was expected."""
+    # If it is the last one and has no line break, `notes` get that it is cut instead.
     last = 0 if text.endswith("\n") else text.count("\n") + 1
 
     def refuse(number: int, seen: str, expected: str) -> None:
@@ -626,10 +620,8 @@ def records(
     expected: str,
     notes: list[str],
 ) -> Iterator[tuple[bytes, ...]]:
-    """Yield the groups of each line that matches a pattern; of the others, an `entry` is corrupt.
-
-    One at the end of the file without a line break is cut: `notes` get that instead.
-    """
+    """Yield the groups of each line that matches a pattern; another `entry` is corrupt."""
+    # One at the end of the file without a line break is cut: `notes` get that instead.
     for first, chunk in line_chunks(source):
         rows = pattern.findall(chunk)
         yield from rows

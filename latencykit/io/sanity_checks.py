@@ -217,11 +217,9 @@ _MARGIN = 1.1
 
 
 def longer_than_run(data: Data, highest: float | None = None) -> str | None:
-    """Return a note on a latency that lasts longer than the run, or the log, or None.
-
-    Of a log that is `highest`, in its unit, if it was decoded as it was read; a unit that the user
-    states is worth a pass over others.
-    """
+    """Return a note on a latency that lasts longer than the run, or the log, or None."""
+    # Of a log that is `highest`, in its unit, if it was decoded as it was read; a unit that the
+    # user states is worth a pass over others.
     run, what, length = data.run, "run", data.run.duration
     if data.unit not in NANOSECONDS or any(CONTRADICTS in note for note in run.notes):
         return None

@@ -89,11 +89,9 @@ _SKIPPABLE = b"\x2a\x4d\x18"  # a zstd frame without data, such as an index at t
 
 
 def compression(begin: bytes) -> str | None:
-    """Return ``gzip``, ``xz``, ``bzip2`` or ``zstd`` by the first bytes, or None.
-
-    OpenTelemetry's collector compresses each message separately, after a length of four bytes.
-    Text as PowerShell writes it with ``>`` is decoded in the same way: UTF-16 with its mark.
-    """
+    """Return ``gzip``, ``xz``, ``bzip2`` or ``zstd`` by the first bytes, or None."""
+    # OpenTelemetry's collector compresses each message separately, after a length of four bytes.
+    # Text as PowerShell writes it with ``>`` is decoded in the same way: UTF-16 with its mark.
     if begin[:2] in (b"\xff\xfe", b"\xfe\xff") and begin[2:4] != b"\0\0":  # that is UTF-32
         return _UTF_16
     if begin[4:8] in _MAGIC and begin[:1] == b"\0":
@@ -484,10 +482,8 @@ class Source:
             return Head(self.name, stream.read(HEAD_SIZE), self.file)
 
     def clean(self, added: tuple[tuple[re.Pattern[bytes], bytes], ...]) -> bool:
-        """Leave out what is not part of a text, such as `PASTED`; False if it has none of it.
-
-        Lines keep their numbers.
-        """
+        """Leave out what is not part of a text, such as `PASTED`; False if it has none of it."""
+        # Lines keep their numbers.
         head = self.head
         if head.is_dir or added[0] in self.pasted or b"\0" in head.data or "\ufffd" in head.text:
             return False
@@ -498,10 +494,8 @@ class Source:
         return True
 
     def check_memory(self, size: int, what: str = "its content", *, whole: bool = False) -> None:
-        """Raise where what is to be decoded takes more memory than a file of this size may.
-
-        With `whole` it is kept at once.
-        """
+        """Raise where what is to be decoded takes more memory than a file of this size may."""
+        # With `whole` it is kept at once.
         bounds, name = current_limits(), "unpacked"
         limit = bounds.of_packed(self.size)
         if whole and bounds.whole < limit:

@@ -183,10 +183,8 @@ def sections(source: Source, begin: re.Pattern[str]) -> list[Section]:
 def text_of_run(
     source: Source, begin: str | re.Pattern[str], holds: str | re.Pattern[str] = ""
 ) -> str:
-    """Return the text of one run; of several one after the other, `reading` reads each.
-
-    A run begins where `begin` matches, and lasts until it has what `holds` matches.
-    """
+    """Return the text of one run; of several one after the other, `reading` reads each."""
+    # A run begins where `begin` matches, and lasts until it has what `holds` matches.
     text = plain(source.text())
     starts = [match.start() for match in re.finditer(begin, text, _flags(begin))]
     starts = _with_commands(text, starts)
@@ -285,11 +283,9 @@ def has_match(
     plain: Callable[[str], str] = str,
     confidence: Confidence = Confidence.CERTAIN,
 ) -> Sniff:
-    """Recognise text that each of the patterns matches, and `without` does not.
-
-    In a pattern that is text, ``^`` and ``$`` match at every line. `plain` takes a terminal's
-    escapes out first.
-    """
+    """Recognise text that each of the patterns matches, and `without` does not."""
+    # In a pattern that is text, ``^`` and ``$`` match at every line. `plain` takes a terminal's
+    # escapes out first.
 
     def sniff(head: Head) -> Confidence:
         text = plain(head.text)

@@ -64,10 +64,8 @@ def varints(data: memoryview) -> NDArray[np.uint64]:
 
 
 def decode(data: memoryview, schema: Schema, *, head: bool = False) -> dict[str, Any]:
-    """Return the known fields of a message; of a `head`, those before it is cut.
-
-    Repeated numbers are arrays, packed or not.
-    """
+    """Return the known fields of a message; of a `head`, those before it is cut."""
+    # Repeated numbers are arrays, packed or not.
     message: dict[str, Any] = {}
     for number, wire, value, cut in _fields(data, head):
         name, kind = schema.get(number, ("", ""))
@@ -116,11 +114,9 @@ def delimited(data: memoryview, *, head: bool = False, fixed: bool = False) -> I
 
 
 def messages(data: memoryview, schema: Schema, *, head: bool = False) -> Iterator[dict[str, Any]]:
-    """Yield the messages of a file: a single one, or several, each after its length.
-
-    OpenTelemetry's collector writes lengths of four bytes, other tools varints. The schema has one
-    field, number 1, which is repeated.
-    """
+    """Yield the messages of a file: a single one, or several, each after its length."""
+    # OpenTelemetry's collector writes lengths of four bytes, other tools varints. The schema has
+    # one field, number 1, which is repeated.
     begin = bytes(data[:2])
     if begin[:1] == b"\n":
         try:
@@ -147,10 +143,8 @@ def first(data: bytes, schema: Schema, *path: str) -> dict[str, Any]:
 
 
 def follow(successor: NDArray[np.int64], first: int) -> NDArray[np.int64]:
-    """Return the chain `first`, ``successor[first]`` … until one is ``successor.size``.
-
-    By pointer jumping: each pass doubles both the chain and the length of a jump.
-    """
+    """Return the chain `first`, ``successor[first]`` … until one is ``successor.size``."""
+    # By pointer jumping: each pass doubles both the chain and the length of a jump.
     end = successor.size
     jump = np.append(successor, end)
     chain = np.array([first], np.int64)

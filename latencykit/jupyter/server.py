@@ -23,10 +23,9 @@ _AT_ONCE = asyncio.Semaphore(2)
 
 
 class ReportHandler(JupyterHandler):
-    """``GET latencykit/report?path=run.hlog``: the page, or one line that says what is wrong.
+    """``GET latencykit/report?path=run.hlog``: the page, or one line that says what is wrong."""
 
-    ``theme=dark`` or ``light``: that of JupyterLab, which a frame does not see.
-    """
+    # ``theme=dark`` or ``light``: that of JupyterLab, which a frame does not see.
 
     auth_resource = "contents"
 

@@ -67,11 +67,9 @@ def _decade(power: int, second: float) -> float:
 
 
 def log_ticks(bottom: float, top: float, most: int = 12, second: float = math.inf) -> list[float]:
-    """Return round values in [bottom, top], at least three where possible and at most `most`.
-
-    Powers of ten where there are enough of them, else 1-3, 1-2-5 or finer steps within a decade;
-    every second or third power where there are too many. `second` is that of `second_of`.
-    """
+    """Return round values in [bottom, top], at least three where possible and at most `most`."""
+    # Powers of ten where there are enough of them, else 1-3, 1-2-5 or finer steps within a decade;
+    # every second or third power where there are too many. `second` is that of `second_of`.
     first, last = math.floor(math.log10(bottom)), math.ceil(math.log10(top))
     chosen: list[float] = []
     for steps in _STEPS:

@@ -30,11 +30,10 @@ _MOST, _A_NINE = 4000, 1000
 
 @record()
 class Curve:
-    """A step function: a value applies up to its own percentile (``drawstyle="steps-pre"``).
+    """A step function: a value applies up to its own percentile (``drawstyle="steps-pre"``)."""
 
-    The last point is 100 % and the maximum, or, where values are censored, the last percentile that
-    is known.
-    """
+    # The last point is 100 % and the maximum, or, where values are censored, the last percentile
+    # that is known.
 
     percentile: Floats  # ascending, as values are
     value: Floats
@@ -118,10 +117,8 @@ def place_of(percentile: Floats) -> Floats:
 
 
 def shown_points(percentile: Floats) -> NDArray[np.bool_]:
-    """Return which points of a curve to draw; of many on one place, the first and the last.
-
-    The first ends the step before it at its place, the last is the highest.
-    """
+    """Return which points of a curve to draw; of many on one place, the first and the last."""
+    # The first ends the step before it at its place, the last is the highest.
     if percentile.size <= _MOST:
         return np.ones(percentile.size, np.bool_)
     new = np.diff(np.floor(place_of(percentile) * _A_NINE)) > 0
@@ -142,10 +139,8 @@ def nines_of(count: int | None) -> int:
 
 
 def two_stories(series: Mapping[str, object], curves: Mapping[str, Curve]) -> str | None:
-    """Return the percentile on which a raw and a corrected measurement differ most.
-
-    Only percentiles that both samples support count, and only differences of more than a tenth.
-    """
+    """Return the percentile on which a raw and a corrected measurement differ most."""
+    # Only percentiles that both samples support count, and only differences of more than a tenth.
     roles = {role_of(label, data): label for label, data in series.items()}
     if len(series) != 2 or set(roles) != {"raw", "honest"} or not set(series) <= set(curves):
         return None
@@ -225,11 +220,9 @@ def draw_curve(
     across: bool = False,
     least: float = 0.0,
 ) -> list[Line2D]:
-    """Draw a curve in pieces and its end at 100 %; return its lines, the main first.
-
-    `across`, against the shares above each value, of at least `least`. Between the edges of wide
-    buckets it is filled.
-    """
+    """Draw a curve in pieces and its end at 100 %; return its lines, the main first."""
+    # `across`, against the shares above each value, of at least `least`. Between the edges of wide
+    # buckets it is filled.
     look: Look = {
         "linewidth": 1.8,
         "solid_joinstyle": "miter",
@@ -303,11 +296,9 @@ def band(
 def band_ends(
     evidence: Evidence, curve: Curve, confidence: float, nines: float
 ) -> tuple[Floats, Floats, Floats]:
-    """Return percentiles as far as a sample reaches, and the ends of the confidence band at each.
-
-    The curve lies within: each of its steps is one of the percentiles. A band without an upper end
-    reaches to the maximum.
-    """
+    """Return percentiles as far as a sample reaches, and the ends of the band at each."""
+    # The curve lies within: each of its steps is one of the percentiles. A band without an upper
+    # end reaches to the maximum.
     grid = grid_of(curve.limit, nines)
     grid = np.unique(np.concatenate((grid, curve.percentile[curve.percentile <= grid[-1]])))
     low, high = evidence.ends(grid * (1 - 4e-16), confidence)

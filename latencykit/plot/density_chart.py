@@ -33,11 +33,9 @@ _SPREAD = "spread evenly within wide buckets, of which the file gives only a ran
 
 
 def shares(data: Any, edges: Floats) -> Floats:
-    """Return the share of values per bin; a bucket across an edge is divided as it is on the axis.
-
-    In proportion to the values, a wide bucket would rise to a peak at its upper edge, on a
-    logarithmic axis: one that nobody measured.
-    """
+    """Return the share of values per bin; buckets across an edge are divided as on the axis."""
+    # In proportion to the values, a wide bucket would rise to a peak at its upper edge, on a
+    # logarithmic axis: one that nobody measured.
     weights, total = (
         (data.probabilities, 1.0)
         if isinstance(data, Distribution)

@@ -35,10 +35,8 @@ def history(
     title: str | None = None,
     subtitle: str | None = None,
 ) -> Axes:
-    """Draw the trends of one series: points, levels, noise bands, and changes between two runs.
-
-    By default the title is the last change, and the subtitle has the conditions.
-    """
+    """Draw the trends of one series: points, levels, noise bands, and changes between two runs."""
+    # By default the title is the last change, and the subtitle has the conditions.
     ax = current_axes(ax)
     runs = sorted({run for trend in data for run in trend.runs}, key=lambda run: run.order)
     place = {run: k for k, run in enumerate(runs)}

@@ -180,12 +180,10 @@ def _judged(
 def place(
     requests: Sequence[LabelRequest], curves: Sequence[Floats], fixed: Floats | None = None
 ) -> list[Placement | None]:
-    """Return a place for every label, so that no two overlap.
-
-    Each label in turn takes the cheapest place that is left. Up to four labels are tried in every
-    order, of which the cheapest counts; more in the order given, or with those that find no place
-    before the others.
-    """
+    """Return a place for every label, so that no two overlap."""
+    # Each label in turn takes the cheapest place that is left. Up to four labels are tried in every
+    # order, of which the cheapest counts; more in the order given, or with those that find no place
+    # before the others.
     taken = np.zeros((0, 4)) if fixed is None else fixed
     judged = [_judged(request, curves, taken) for request in requests]
     count = len(judged)
@@ -218,11 +216,9 @@ def place(
 
 
 def apart(targets: Floats, step: float, low: float, high: float) -> Floats:
-    """Return positions at least `step` apart within [low, high], as near as possible to `targets`.
-
-    Neighbours that are too near merge into a group around the mean of its members' wishes. Where
-    they do not all fit, they share the space evenly.
-    """
+    """Return positions at least `step` apart in [low, high], as near as possible to `targets`."""
+    # Neighbours that are too near merge into a group around the mean of its members' wishes. Where
+    # they do not all fit, they share the space evenly.
     if not targets.size:
         return targets
     step = min(step, (high - low) / max(targets.size - 1, 1))
@@ -468,10 +464,8 @@ class SpanLabels(_Labels):
 
 
 def outside_legend(ax: Axes, handles: Sequence[Any], texts: Sequence[str]) -> Legend:
-    """Put a legend at the right, outside the axes, in the order given.
-
-    A last row counts the series for which the axes are not high enough.
-    """
+    """Put a legend at the right, outside the axes, in the order given."""
+    # A last row counts the series for which the axes are not high enough.
     height = ax.get_window_extent().height * 72.0 / ax.figure.dpi
     most = max(3, int(height / 12.5) - 1)
     shown, words = list(handles), list(texts)
@@ -488,11 +482,9 @@ def outside_legend(ax: Axes, handles: Sequence[Any], texts: Sequence[str]) -> Le
 
 
 def lanes(ax: Axes, names: Mapping[str, str], colours: Sequence[str], named: bool) -> None:
-    """Give each of many series a lane one unit high, the first at the top, and its name beside it.
-
-    `names` has further words for each label. Where lanes are lower than a line of text, every
-    second or third is named.
-    """
+    """Give each of many series a lane one unit high, the first at the top, with its name."""
+    # `names` has further words for each label. Where lanes are lower than a line of text, every
+    # second or third is named.
     ax.yaxis.set_major_locator(FixedLocator(range(len(names) + 1)))
     ax.yaxis.set_major_formatter(NullFormatter())
     ax.tick_params(axis="y", length=0)
@@ -519,11 +511,10 @@ def name_curves(
     across: bool = False,
     named: bool = True,
 ) -> None:
-    """Name few series beside their curves and many in a legend; label each maximum.
-
-    `ends` has the highest value of each series and the words for it, by which a legend is sorted;
-    `places` is where the first name would like to be, the distance of the next, and the tolerance.
-    """
+    """Name few series beside their curves and many in a legend; label each maximum."""
+    # `ends` has the highest value of each series and the words for it, by which a legend is sorted;
+    # `places` is where the first name would like to be, the distance of the next, and the
+    # tolerance.
     if named and len(series) > FEW:
         order = sorted(series, key=lambda label: -ends[label][0])
         texts = [
@@ -552,11 +543,9 @@ _NEAR = 13.0
 def named_tops(
     ax: Axes, ends: Mapping[str, tuple[float, str]], *, across: bool = False
 ) -> list[tuple[str, list[str]]]:
-    """Return texts for the highest values of series, and the series of each: one where they meet.
-
-    `ends` has the highest value of each series and the words for it; `across` where values are
-    along the x axis.
-    """
+    """Return texts for the highest values of series, and whose each is: one where they meet."""
+    # `ends` has the highest value of each series and the words for it; `across` where values are
+    # along the x axis.
     step = _NEAR * ax.figure.dpi / 72.0 * (5.0 if across else 1.0)
     corner = (ax.get_xlim()[0], ax.get_ylim()[0])
     groups: list[list[str]] = []

@@ -61,11 +61,9 @@ def read_paths(data: Any) -> Any:
 
 
 def as_series(data: Any) -> dict[str, Any]:
-    """Return label → data type, in nanoseconds where a unit is known.
-
-    Of one measurement with tags, the total and then its tags; series that have names are drawn as
-    they are.
-    """
+    """Return label → data type, in nanoseconds where a unit is known."""
+    # Of one measurement with tags, the total and then its tags; series that have names are drawn as
+    # they are.
     data = read_paths(data)
     if isinstance(data, Mapping):
         labelled = {str(label): values for label, values in data.items()}
@@ -254,11 +252,9 @@ def series_title(label: str, run: object, count: int | None) -> str:
 
 
 def chart_title(series: Mapping[str, Any], kind: str = "") -> str:
-    """Return the title of a chart where no finding is known.
-
-    Measured and corrected values of one run are not added: they are the same requests; nor are a
-    total and its parts.
-    """
+    """Return the title of a chart where no finding is known."""
+    # Measured and corrected values of one run are not added: they are the same requests; nor are a
+    # total and its parts.
     if len(series) == 1:
         ((label, data),) = series.items()
         return series_title(label, data.run, requests_of(data))

@@ -50,13 +50,11 @@ _HONEST = {
 
 
 def series_styles(series: Mapping[str, Any]) -> dict[str, Look]:
-    """Return label → colour and marker.
-
-    Where there are raw and corrected measurements, no more of each than markers, the raw ones are
-    red and the corrected ones blue, each further one with another marker; the others take the
-    remaining colours in turn, and after each round another marker: 24 series remain distinct, or 20
-    beside raw and corrected ones.
-    """
+    """Return label → colour and marker."""
+    # Where there are raw and corrected measurements, no more of each than markers, the raw ones are
+    # red and the corrected ones blue, each further one with another marker; the others take the
+    # remaining colours in turn, and after each round another marker: 24 series remain distinct, or
+    # 20 beside raw and corrected ones.
     roles = [role_of(label, data) for label, data in series.items()]
     if all(0 < roles.count(role) <= len(MARKERS) for role in ("raw", "honest")):
         palettes = {"raw": (RED,), "honest": (BLUE,), None: COLOURS[1:]}
@@ -125,10 +123,8 @@ def short_names(names: Sequence[str], limit: int) -> list[str]:
 
 
 def _shared(names: Sequence[str]) -> int:
-    """The length of the beginning that all names share, up to the end of a word.
-
-    None where one of the names is this beginning: little would be left of it.
-    """
+    """The length of the beginning that all names share, up to the end of a word."""
+    # None where one of the names is this beginning: little would be left of it.
     columns = enumerate(zip(*names, strict=False))
     size = next((k for k, letters in columns if len(set(letters)) > 1), 0)
     while size and names[0][size - 1].isalnum():

@@ -102,11 +102,9 @@ class Envelope:
 
 
 def as_log(label: str, data: object) -> HistogramLog:
-    """Return the data type as a log of intervals.
-
-    Samples are counted into some hundreds of intervals of a round length, each with about a
-    hundred requests or more, and with as many of the clock's steps.
-    """
+    """Return the data type as a log of intervals."""
+    # Samples are counted into some hundreds of intervals of a round length, each with about a
+    # hundred requests or more, and with as many of the clock's steps.
     log = data
     if isinstance(data, Samples) and data.start is not None and len(data):
         span = data.elapsed
@@ -137,11 +135,9 @@ def exact_max(series: Mapping[str, Any], counted: float) -> float:
 
 
 def intervals_of(log: HistogramLog, percentiles: Sequence[float]) -> Intervals:
-    """Return maxima and percentiles of a log by interval.
-
-    Intervals of one time (of several hosts or tags) are summed. A percentile that intervals have
-    too few requests for is that of longer ones, and NaN where these have too few, too.
-    """
+    """Return maxima and percentiles of a log by interval."""
+    # Intervals of one time (of several hosts or tags) are summed. A percentile that intervals have
+    # too few requests for is that of longer ones, and NaN where these have too few, too.
     order = np.argsort(log.starts, kind="stable")
     start, length = log.starts[order], log.lengths[order]
     typical = float(np.median(length)) or 1e-3
@@ -182,10 +178,8 @@ def intervals_of(log: HistogramLog, percentiles: Sequence[float]) -> Intervals:
 
 
 def envelope(intervals: Intervals, value: Floats, columns: int) -> Envelope:
-    """Return the extremes of a value in each of at most `columns` columns; they are exact.
-
-    Columns are of equal width in time. With no more intervals than columns, each has its own.
-    """
+    """Return the extremes of a value in each of at most `columns` columns; they are exact."""
+    # Columns are of equal width in time. With no more intervals than columns, each has its own.
     if intervals.start.size <= columns:
         return Envelope(intervals.start, intervals.end, value, value, 1, intervals.gap)
     begin = intervals.start[0]

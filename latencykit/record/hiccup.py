@@ -44,19 +44,16 @@ def hiccup(
     interval: str | float = "1s",
     progress: Callable[[HiccupProgress], None] | None = None,
 ) -> HistogramLog:
-    """Record this machine's own hiccups: what any program on it would have felt, whatever it does.
-
-    A process of its own wants to wake at every slot of a fixed schedule. Each slot counts how late
-    it was noticed, so a stop of 3 s at 1 ms is recorded as the 3,000 slots that it delayed, from 3
-    s down to nothing: what jHiccup back-fills with its resolution as expected interval
-    is measured here. The log says that it is from a schedule, and it must not be corrected again.
-    The clock is that child process: a stop of the calling process alone (``kill -STOP``) is not
-    counted, and Ctrl+Z, which stops both, is.
-    Nothing is subtracted: an idle machine shows its timer's own lateness, some 50 to 150 µs on
-    Linux (jHiccup subtracts the shortest that it saw).
-
-    The file appears, or replaces an older one, when the recording ends, with Ctrl+C too.
-    """
+    """Record this machine's own hiccups: what any program on it would have felt."""
+    # A process of its own wants to wake at every slot of a fixed schedule. Each slot counts how
+    # late it was noticed, so a stop of 3 s at 1 ms is recorded as the 3,000 slots that it delayed,
+    # from 3 s down to nothing: what jHiccup back-fills with its resolution as expected interval is
+    # measured here. The log says that it is from a schedule, and it must not be corrected again.
+    # The clock is that child process: a stop of the calling process alone (``kill -STOP``) is not
+    # counted, and Ctrl+Z, which stops both, is. Nothing is subtracted: an idle machine shows its
+    # timer's own lateness, some 50 to 150 µs on Linux (jHiccup subtracts the shortest that it saw).
+    #
+    # The file appears, or replaces an older one, when the recording ends, with Ctrl+C too.
     step = int(parse_duration(resolution, "s"))
     if not _FINEST <= step <= 10**10:
         raise InvalidArgumentError(f"the resolution must be from 50 µs to 10 s, not {resolution!r}")

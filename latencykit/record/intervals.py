@@ -31,10 +31,9 @@ def interval_width(interval: str | float) -> int:
 
 
 class IntervalCounter:
-    """Counts values into intervals by the time of their reply, and emits those that are over.
+    """Counts values into intervals by the time of their reply, and emits those that are over."""
 
-    Not thread-safe: its owner holds a lock.
-    """
+    # Not thread-safe: its owner holds a lock.
 
     def __init__(
         self,

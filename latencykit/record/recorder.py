@@ -38,11 +38,10 @@ from latencykit.units import format_count, parse_duration
 
 
 class Schedule:
-    """Slots at a fixed rate: iterate with ``for``, or with ``async for`` in a coroutine.
+    """Slots at a fixed rate: iterate with ``for``, or with ``async for`` in a coroutine."""
 
-    A slot that comes late because the one before it took long keeps its time: what is measured from
-    it has the waiting in it, so a stall is recorded with all the requests that it delayed.
-    """
+    # A slot that comes late because the one before it took long keeps its time: what is measured
+    # from it has the waiting in it, so a stall is recorded with all the requests that it delayed.
 
     def __init__(
         self,

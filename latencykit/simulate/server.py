@@ -272,11 +272,9 @@ def ideal_replies(sent: Floats, work: Floats, stalls: Floats) -> Floats:
 
 
 def fifo_replies(sent: Floats, work: Floats, stalls: Floats) -> Floats:
-    """Return the replies of a FIFO server: Lindley's recursion as a running minimum.
-
-    Stalls are taken out of the clock first: on a clock that is stopped with the server, the wait of
-    request i is ``c - min(c[:i])`` with ``c`` the running sum of work minus gaps.
-    """
+    """Return the replies of a FIFO server: Lindley's recursion as a running minimum."""
+    # Stalls are taken out of the clock first: on a clock that is stopped with the server, the wait
+    # of request i is ``c - min(c[:i])`` with ``c`` the running sum of work minus gaps.
     if not sent.size:
         return np.zeros(0)
     stopped = np.zeros_like(sent)
@@ -293,11 +291,10 @@ def fifo_replies(sent: Floats, work: Floats, stalls: Floats) -> Floats:
 
 
 class Queue:
-    """A queue that takes one request after the other, for generators that wait for replies.
+    """A queue that takes one request after the other, for generators that wait for replies."""
 
-    Such a load generator's next send depends on the reply before, so that this cannot be done in
-    one vectorised pass.
-    """
+    # Such a load generator's next send depends on the reply before, so that this cannot be done in
+    # one vectorised pass.
 
     def __init__(self, server: Server) -> None:
         self._ideal, self._sharded = server.ideal, server.sharded
@@ -307,10 +304,8 @@ class Queue:
         self._free = [(0.0, k) for k in range(server.servers)]
 
     def take(self, at: float, work: float, shard: int) -> float:
-        """Return when a request sent `at` is answered; negative infinity where it is turned away.
-
-        Requests must come in the order of their sends.
-        """
+        """Return when a request sent `at` is answered; −inf where it is turned away."""
+        # Requests must come in the order of their sends.
         if any(begin <= at < end for begin, end in self._drains[shard]):
             return float("-inf")
         if self._ideal:

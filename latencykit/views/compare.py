@@ -135,12 +135,10 @@ def comparisons_text(
     every: bool = False,
     picture: str = "",
 ) -> str:
-    """Return one row per statistic, series by series; CSV of several names them in a column.
-
-    In a terminal, of several series the first one has a table and the others a headline, of
-    thirty percentiles the usual ones are shown, and one sentence about the evidence, unless all is
-    wanted.
-    """
+    """Return one row per statistic, series by series; CSV of several names them in a column."""
+    # In a terminal, of several series the first one has a table and the others a headline, of
+    # thirty percentiles the usual ones are shown, and one sentence about the evidence, unless all
+    # is wanted.
     several = len(comparisons) > 1
     if style == "csv":
         table = Table(style)

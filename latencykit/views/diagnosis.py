@@ -675,12 +675,9 @@ def diagnosis_text(
     verbose: bool = False,
     left_out: int = 0,
 ) -> str:
-    """Return a paragraph per diagnosis, or a row each as CSV or Markdown.
-
-    Of several series the first one has a paragraph, the others a sentence, unless all is wanted
-    (`verbose`: with the evidence for each explanation);
-    `left_out` more series have no records.
-    """
+    """Return a paragraph per diagnosis, or a row each as CSV or Markdown."""
+    # Of several series the first one has a paragraph, the others a sentence, unless all is wanted
+    # (`verbose`: with the evidence for each explanation); `left_out` more series have no records.
     if style == "table" and (every or verbose or len(records) == 1):
         return "\n\n".join(
             _paragraph(record, out_unit, every=every, verbose=verbose) for record in records

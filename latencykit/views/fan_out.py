@@ -132,10 +132,8 @@ def fan_out_text(
     *,
     left_out: int = 0,
 ) -> str:
-    """Return one row per number of calls, and another one if the calls were independent.
-
-    `left_out` more series have no records.
-    """
+    """Return one row per number of calls, and another one if the calls were independent."""
+    # `left_out` more series have no records.
     table, suffix = Table(style, out_unit), csv_unit(records, style, out_unit)
     for record in records:
         for row in record["rows"]:

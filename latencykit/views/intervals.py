@@ -19,11 +19,9 @@ if TYPE_CHECKING:
 
 
 def interval_records(series: IntervalSeries, confidence: float = 0.95) -> list[IntervalRecord]:
-    """Return one dictionary per interval: start, length, count, max and percentiles.
-
-    ``supported_up_to`` is the highest percentile that the requests of the interval bound from
-    above, and ``ranges`` has the bounds of those that its buckets do not resolve.
-    """
+    """Return one dictionary per interval: start, length, count, max and percentiles."""
+    # ``supported_up_to`` is the highest percentile that the requests of the interval bound from
+    # above, and ``ranges`` has the bounds of those that its buckets do not resolve.
     names = [format_percentile(p) for p in series.percentiles]
     known = np.where(np.isfinite(series.values), series.values, np.nan)
     values = np.column_stack([series.max, known])

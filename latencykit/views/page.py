@@ -94,11 +94,9 @@ def page_html(
     origins: Mapping[str, Mapping[str, object]] | None = None,
     **diagnosis: object,
 ) -> str:
-    """Return the page; see `latencykit.report`.
-
-    `origins` has for each series its file and how it was read, for the commands that the page
-    offers; otherwise they name the file that the data themselves name.
-    """
+    """Return the page; see `latencykit.report`."""
+    # `origins` has for each series its file and how it was read, for the commands that the page
+    # offers; otherwise they name the file that the data themselves name.
     named = as_series(data)
     # All series, corrected ones last, and close-ups, within a limit in bytes.
     limit = byte_count(page_size)
@@ -593,10 +591,8 @@ def checked_limits(slo: Any, series: Sequence[PageSeries]) -> list[SLOResult]:
 def comparisons(
     series: Sequence[PageSeries],
 ) -> list[tuple[PageSeries, Comparison | LatencyKitError]]:
-    """Compare the first series with the others, or return the reasons why that is impossible.
-
-    Parts are not compared with their total: that they differ from it is neither better nor worse.
-    """
+    """Compare the first series with the others, or return the reasons why that is impossible."""
+    # Parts are not compared with their total: that they differ from it is neither better nor worse.
     if series[0].counted.run.aggregate:
         return []
     compared: list[tuple[PageSeries, Comparison | LatencyKitError]] = []

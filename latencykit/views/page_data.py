@@ -50,10 +50,9 @@ _WIDTHS = (
 
 @record(eq=False)
 class PageBins:
-    """Counts of a series, slot by slot, in order of time.
+    """Counts of a series, slot by slot, in order of time."""
 
-    Slot s has ``counts[indptr[s]:indptr[s + 1]]`` in the buckets ``index[…]``, which ascend.
-    """
+    # Slot s has ``counts[indptr[s]:indptr[s + 1]]`` in the buckets ``index[…]``, which ascend.
 
     start: Floats  # of each slot, seconds from the log's start
     end: Floats
@@ -123,11 +122,9 @@ class PageBins:
 
 
 def started(samples: Samples, most: int = MOST) -> HistogramLog:
-    """Return the good requests counted into intervals by the moment that they were sent.
-
-    There are at most `most` intervals of a hundred requests or so each, but at least eight. Their
-    edges are those that `Samples.between` cuts at.
-    """
+    """Return the good requests counted into intervals by the moment that they were sent."""
+    # There are at most `most` intervals of a hundred requests or so each, but at least eight. Their
+    # edges are those that `Samples.between` cuts at.
     offset, good, buckets = samples.offsets, samples.good, HdrBuckets(3)
     span = float(np.ptp(offset))
     width = nice_width(min(max(span / (most - 2), 100 * span / len(samples)), span / 20))
@@ -263,12 +260,10 @@ def numbers(values: ArrayLike) -> list[float | int | None]:
 
 
 def packed(slots: PageBins) -> dict[str, object]:
-    """Return slots as the page's ``data.js`` unpacks them.
-
-    Edges are doubles; lengths, differences of indices, and counts are integers of as many bytes as
-    the largest of them needs, a plane of bytes at a time, lowest bytes first. All of it is
-    deflated, and base64 makes it text.
-    """
+    """Return slots as the page's ``data.js`` unpacks them."""
+    # Edges are doubles; lengths, differences of indices, and counts are integers of as many bytes
+    # as the largest of them needs, a plane of bytes at a time, lowest bytes first. All of it is
+    # deflated, and base64 makes it text.
     lengths = np.diff(slots.indptr)
     deltas = np.diff(slots.index, prepend=-1)
     first = slots.indptr[:-1][lengths > 0]

@@ -302,11 +302,9 @@ def with_short_names(series: Sequence[PageSeries]) -> list[PageSeries]:
 
 
 def finer(series: Mapping[str, object], start: float, end: float) -> dict[str, Any]:
-    """Return the time from `start` to `end` in slots of its own, down to single intervals.
-
-    The script draws them in place of the run's slots where the timeline shows no more than this.
-    Of series without times, which may be None, it draws what it has.
-    """
+    """Return the time from `start` to `end` in slots of its own, down to single intervals."""
+    # The script draws them in place of the run's slots where the timeline shows no more than this.
+    # Of series without times, which may be None, it draws what it has.
     parts = [
         page_series({name: data.between(start, end)})[0]
         if isinstance(data, HistogramLog) or (isinstance(data, Samples) and data.start is not None)
@@ -351,12 +349,10 @@ def finest(series: Sequence[PageSeries]) -> float:
 
 
 def edges_of(series: Sequence[PageSeries]) -> list[float]:
-    """Return the moments at which a selection may begin and end, ascending.
-
-    They are the edges of the shortest slots, and those of longer ones at times without these: a
-    drag can select what the finest series resolves. Single intervals are taken where they start;
-    the moments are the shortest such decimal numbers, so that they can be copied.
-    """
+    """Return the moments at which a selection may begin and end, ascending."""
+    # They are the edges of the shortest slots, and those of longer ones at times without these: a
+    # drag can select what the finest series resolves. Single intervals are taken where they start;
+    # the moments are the shortest such decimal numbers, so that they can be copied.
     timed = [part.slots for part in series if part.slots is not None and part.slots.start.size]
     grids: dict[float | None, list[PageBins]] = {}
     for slots in timed:

@@ -221,12 +221,10 @@ def series_record(
     footnotes: bool = True,
     diagnosis: Diagnosis | None = None,
 ) -> SeriesRecord:
-    """Return one series as a dictionary of plain values.
-
-    With `brief` only those that tables show, and without `footnotes` none that stand below them,
-    which saves most of the time of thousands of series. `diagnosis` is that of the data, if it is
-    known already.
-    """
+    """Return one series as a dictionary of plain values."""
+    # With `brief` only those that tables show, and without `footnotes` none that stand below them,
+    # which saves most of the time of thousands of series. `diagnosis` is that of the data, if it is
+    # known already.
     data = in_nanoseconds(data)
     if isinstance(data, Summary):  # what the tool reports, judged where it also reports a count
         reported = sorted(data.reported_percentiles)

@@ -58,12 +58,11 @@ _EXAMPLES = {
 
 
 def write_site(folder: Path, runtime: str | None = None) -> Path:
-    """Write the page and all that it loads into a folder; return the page, ``index.html``.
-
-    Files of the same names are replaced. ``pyodide`` has Python itself, ``python`` the packages,
-    which start sooner if node is there to compile them. The runtime is the folder or address of
-    Pyodide's files; by default where Pyodide publishes them. Every file is checked by its SHA-256.
-    """
+    """Write the page and all that it loads into a folder; return the page, ``index.html``."""
+    # Files of the same names are replaced. ``pyodide`` has Python itself, ``python`` the packages,
+    # which start sooner if node is there to compile them. The runtime is the folder or address of
+    # Pyodide's files; by default where Pyodide publishes them. Every file is checked by its
+    # SHA-256.
     fetched = dict(runtime_files(itertools.chain(*RUNTIME.packages), runtime))
     files = {f"pyodide/{name}": fetched[name] for name in _ENGINE}
     python, needed = _python(fetched)
@@ -95,10 +94,8 @@ def write_site(folder: Path, runtime: str | None = None) -> Path:
 
 
 def runtime_files(packages: Iterable[str], place: str | None = None) -> Iterator[tuple[str, bytes]]:
-    """Yield names and contents of the files that start Pyodide, and of packages for it.
-
-    Packages are named as in Pyodide's lock file; what they depend on comes along.
-    """
+    """Yield names and contents of the files that start Pyodide, and of packages for it."""
+    # Packages are named as in Pyodide's lock file; what they depend on comes along.
     place = place or RUNTIME.address
     for name, digest in RUNTIME.first.items():
         content = _fetched(place, name, digest)

@@ -201,10 +201,8 @@ def check_text(
     *,
     every: bool = True,
 ) -> str:
-    """Return one row per limit, the reasons below, and what a run of this length cannot show.
-
-    Of many reasons, those of the first rows are stated unless `every` one is wanted.
-    """
+    """Return one row per limit, the reasons below, and what a run of this length cannot show."""
+    # Of many reasons, those of the first rows are stated unless `every` one is wanted.
     table, reasons = Table(style, out_unit), dict[str, list[str]]()
     rows = [row for results in checked.values() for row in results]
     times = [{"unit": row.unit} for row in rows if not row.is_share]  # shares have none
@@ -305,11 +303,9 @@ def slo_texts(row: SLORow, out_unit: str | None = None) -> list[str]:
 def junit_xml(
     checked: Mapping[str, Sequence[SLORow]], *, strict: bool = False, sure: bool = False
 ) -> str:
-    """Return the outcomes as JUnit XML: missed is a failure, unknown is skipped.
-
-    With `strict`, all that is not surely met is a failure; with `sure`, a miss that is not sure is
-    skipped.
-    """
+    """Return the outcomes as JUnit XML: missed is a failure, unknown is skipped."""
+    # With `strict`, all that is not surely met is a failure; with `sure`, a miss that is not sure
+    # is skipped.
     from xml.etree import ElementTree as ET
 
     def result(row: SLORow) -> str:

@@ -60,13 +60,11 @@ def summary_text(
     left_out: int = 0,
     trims: Sequence[str] = (),
 ) -> str:
-    """Return one row per series: counts, percentiles, maximum and means.
-
-    A percentile in brackets is not supported by the sample: it is one of its largest values. Where
-    the source gives a range, CSV has its upper end. People see the usual `percentiles`, as many as
-    fit, unless they asked for others, and one footnote per series unless they asked for all;
-    `left_out` more series have no records.
-    """
+    """Return one row per series: counts, percentiles, maximum and means."""
+    # A percentile in brackets is not supported by the sample: it is one of its largest values.
+    # Where the source gives a range, CSV has its upper end. People see the usual `percentiles`, as
+    # many as fit, unless they asked for others, and one footnote per series unless they asked for
+    # all; `left_out` more series have no records.
     columns = {row["percentile"] for record in records for row in record["percentiles"]}
     if percentiles and style != "csv":
         columns = columns & set(STANDARD_PERCENTILES) or columns

@@ -35,11 +35,10 @@ Cell = str | float | bool | None
 
 
 class Table:
-    """Rows of a table as text for a terminal, as Markdown, or as CSV.
+    """Rows of a table as text for a terminal, as Markdown, or as CSV."""
 
-    A row names its cells by the headings of their columns. Its methods make the cells: bare values
-    for CSV, and texts with units, brackets and ranges for people.
-    """
+    # A row names its cells by the headings of their columns. Its methods make the cells: bare
+    # values for CSV, and texts with units, brackets and ranges for people.
 
     def __init__(
         self,
@@ -103,12 +102,10 @@ class Table:
         left_out: int = 0,
         indent: int = 0,
     ) -> str:
-        """Return the table; the first `left` columns are flush left.
-
-        For a terminal it is fitted, less an `indent`: see `fitted` for `optional` columns, and of
-        more than `most` rows the first ones are shown; `left_out` more series have no rows. With
-        `causes`, a line below it names those of the brackets.
-        """
+        """Return the table; the first `left` columns are flush left."""
+        # For a terminal it is fitted, less an `indent`: see `fitted` for `optional` columns, and of
+        # more than `most` rows the first ones are shown; `left_out` more series have no rows. With
+        # `causes`, a line below it names those of the brackets.
         if self._style == "csv":
             # Rows as CSV (RFC 4180 quoting, line feeds).
             out = io.StringIO()
@@ -210,12 +207,10 @@ def fitted(
     width: int,
     optional: Sequence[str] = (),
 ) -> str:
-    """Return rows in aligned columns that take at most `width` columns of a terminal.
-
-    The first `left` columns are flush left, and their texts may be shortened. Where that is not
-    enough, `optional` columns are left out, the first ones first; then a name that all rows share
-    becomes a heading; at last there is one line per statistic instead of a column.
-    """
+    """Return rows in aligned columns that take at most `width` columns of a terminal."""
+    # The first `left` columns are flush left, and their texts may be shortened. Where that is not
+    # enough, `optional` columns are left out, the first ones first; then a name that all rows share
+    # becomes a heading; at last there is one line per statistic instead of a column.
     table = [list(row) for row in (header, *rows)]
     names, kept = min(left, len(header)), list(range(len(header)))
 

@@ -103,10 +103,8 @@ def summary_rows(
 
 
 def causes_text(rows: Iterable[PercentileRecord | UserPercentileRecord]) -> str:
-    """Return why percentiles are in brackets: "p90 to p99.9: one stall; p99.99: few requests".
-
-    Where one of them has another cause in another row, only the causes are named.
-    """
+    """Return why percentiles are in brackets: "p90 to p99.9: one stall; p99.99: few requests"."""
+    # Where one of them has another cause in another row, only the causes are named.
     causes: dict[str, dict[float, None]] = {}
     for row in rows:
         if row["supported"] is False and row["cause"]:
@@ -159,10 +157,8 @@ Record = TypeVar("Record")
 
 
 def record_from(kind: type[Record], source: object, **own: object) -> Record:
-    """Return a record of a kind: `own` keys, and the others by name from an object or a mapping.
-
-    Numbers are as JSON has them, and tuples are lists.
-    """
+    """Return a record of a kind: `own` keys, and the others by name from an object or a mapping."""
+    # Numbers are as JSON has them, and tuples are lists.
     names: Mapping[str, object] = kind.__annotations__
     get: Any = source.__getitem__ if hasattr(source, "__getitem__") else source.__getattribute__
     values: dict[str, Any] = {}

@@ -174,10 +174,8 @@ def _value(
 def percentile_data(
     columns: Columns, cells: Sequence[tuple[str, str]], shape: Shape, run: Run
 ) -> Data:
-    """Return reported percentiles, with the statistics and the count among them.
-
-    `cells` are the label of each row and its value as written.
-    """
+    """Return reported percentiles, with the statistics and the count among them."""
+    # `cells` are the label of each row and its value as written.
     points: dict[float, float] = {}
     stats: dict[str, float] = {}
     count: int | None = None

@@ -128,10 +128,8 @@ class _Rows:
         return columns
 
     def _times(self, frame: Table) -> tuple[dict[str, Times], NDArray[np.int8]]:
-        """All columns of times, and the outcomes that stand in place of latencies (``timeout``).
-
-        Rows in which a time cannot be read raise or are reported.
-        """
+        """All columns of times, and the outcomes that stand in place of latencies (``timeout``)."""
+        # Rows in which a time cannot be read raise or are reported.
         plan = self.plan
         moments = {
             role: times_of(frame[column.column], column.kind, column.unit, stamps=True)

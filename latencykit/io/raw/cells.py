@@ -57,12 +57,10 @@ def style_of(cells: Iterable[str]) -> Style | None:
 
 
 def styles_of(columns: Mapping[str, Iterable[str]]) -> tuple[dict[str, Style], list[str]]:
-    """Return the styles of columns of numbers, and the names of those decided by other columns.
-
-    One file is written by the habits of one country: where ``1,234`` may be either, columns that
-    are clear decide, if they agree; and in a table of decimal commas, ``1.234`` is a grouped
-    number.
-    """
+    """Return the styles of columns of numbers, and the names of those decided by other columns."""
+    # One file is written by the habits of one country: where ``1,234`` may be either, columns that
+    # are clear decide, if they agree; and in a table of decimal commas, ``1.234`` is a grouped
+    # number.
     kept = {name: list(cells) for name, cells in columns.items()}
     # as programs write nearly all tables
     if not any(_LOCAL.search(cell) for cells in kept.values() for cell in cells):
@@ -81,11 +79,9 @@ def styles_of(columns: Mapping[str, Iterable[str]]) -> tuple[dict[str, Style], l
 
 
 def with_point(cell: str, style: Style) -> str:
-    """Return a number with a decimal point; ``"?"`` where it does not fit the column's style.
-
-    Of a column that is unclear or mixed, which is refused if it is needed, only the digits are
-    given.
-    """
+    """Return a number with a decimal point; ``"?"`` where it does not fit the column's style."""
+    # Of a column that is unclear or mixed, which is refused if it is needed, only the digits are
+    # given.
     bare = cell.strip()
     if not any(digit.isdigit() for digit in bare):
         return bare
@@ -213,10 +209,8 @@ _KNOWN = frozenset((*_LATENCY, *(name for names in ROLES.values() for name in na
 
 
 def latency_columns(columns: Iterable[str]) -> tuple[list[ColumnName], bool]:
-    """Return the columns named as latencies, the surest first, and whether the first one is sure.
-
-    Names such as ``p99_latency`` or ``mean_ms`` are statistics, not samples.
-    """
+    """Return the columns named as latencies, the surest first, and if that one is sure."""
+    # Names such as ``p99_latency`` or ``mean_ms`` are statistics, not samples.
     parts = [named(column) for column in columns]
     parts = [part for part in parts if not _STATISTICS.search(part.stem)]
     surest = [part for stem in _LATENCY for part in parts if part.stem == stem]
@@ -332,11 +326,9 @@ def kind_of(cells: Cells) -> Kind:
 
 
 def times_of(cells: Cells, kind: Kind, unit: str, *, stamps: bool = False) -> Times:
-    """Return cells as nanoseconds; numbers are of `unit` (``none``: they stay as they are).
-
-    With `stamps`, fractional seconds since the epoch are meant to the microsecond, which is all
-    that a float holds. Of moments, `unit` may be their style (see `date_style`).
-    """
+    """Return cells as nanoseconds; numbers are of `unit` (``none``: they stay as they are)."""
+    # With `stamps`, fractional seconds since the epoch are meant to the microsecond, which is all
+    # that a float holds. Of moments, `unit` may be their style (see `date_style`).
     if not isinstance(cells, Words) and cells.dtype.kind in _KINDS:
         missing = np.isnat(cells)
         ns = np.where(missing, 0, cells.astype(f"{cells.dtype.kind}8[ns]").astype(np.int64))
@@ -440,10 +432,8 @@ def _dates(texts: Sequence[str], style: str) -> AnyArray:
 
 
 def date_style(texts: Sequence[str]) -> str:
-    """Return the format of dates as people write them, with the order of day and month that fits.
-
-    Where both fit, the month is first.
-    """
+    """Return the format of dates as people write them, in the order of day and month that fits."""
+    # Where both fit, the month is first.
     from pandas.tseries.api import guess_datetime_format
 
     first = next(filter(_DATED.match, texts), "").replace("PM", "AM")  # it guesses no PM

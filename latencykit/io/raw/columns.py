@@ -317,11 +317,9 @@ def _values(cells: Cells) -> Floats:
 
 
 def _are_moments(cells: Cells, stamp: ColumnName, unit: str | None) -> bool:
-    """True if numbers are points in time: longer than any latency, or close together since 1970.
-
-    Numbers close together are suspicious in a column such as ``time``, which may be either, and
-    elsewhere where each would be a latency of hours.
-    """
+    """True if numbers are points in time: longer than any latency, or close together since 1970."""
+    # Numbers close together are suspicious in a column such as ``time``, which may be either, and
+    # elsewhere where each would be a latency of hours.
     if kind_of(cells) != "number":
         return False
     values = _values(cells)

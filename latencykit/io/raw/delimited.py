@@ -108,10 +108,8 @@ def dialect_of(head: Head) -> Dialect | None:
 
 
 def without_bars(lines: list[str]) -> list[str]:
-    """Return the rows of a Markdown table with bars between their cells only; others as they are.
-
-    Its other lines are blank, so that numbers of lines stay what they were.
-    """
+    """Return a Markdown table's rows with bars between their cells only; others as they are."""
+    # Its other lines are blank, so that numbers of lines stay what they were.
     rules = ({"|", "-"} <= set(line.strip()) <= set(" :|-") for line in lines[:20] if "--" in line)
     if not any(rules):
         return lines

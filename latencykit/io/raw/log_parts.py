@@ -99,10 +99,8 @@ def _linear(pieces: Sequence[str]) -> str:
 
 
 def _proposed(lines: Sequence[str]) -> tuple[dict[str, str], list[str]]:
-    """What is recognised in the line that has most of it, and the pattern of each part in order.
-
-    A part's label goes with it unless more lines match without.
-    """
+    """What is recognised in the line that has most of it, and the pattern of each part in order."""
+    # A part's label goes with it unless more lines match without.
     lines = [ESCAPES.sub("", line[:2000]) for line in lines[:_TRIED]]
     parts = [(line, _parts_of(line)) for line in lines]
     line, found = max(parts, key=lambda part: len(part[1]), default=("", {}))
@@ -125,11 +123,9 @@ def _proposed(lines: Sequence[str]) -> tuple[dict[str, str], list[str]]:
 
 
 def _parts_of(line: str) -> dict[str, re.Match[str]]:
-    """What of a line is recognised: time, latency, status.
-
-    The latency is the first number with a latency's name, else the last one with a unit, else the
-    last that looks like nginx's seconds.
-    """
+    """What of a line is recognised: time, latency, status."""
+    # The latency is the first number with a latency's name, else the last one with a unit, else the
+    # last that looks like nginx's seconds.
     time = next(filter(None, (re.search(like, line) for like in _TIMES)), None)
     found = {"end": time} if time else {}
     ranked = []

@@ -149,11 +149,9 @@ def _frames(
 
 
 def _fast_parser(columns: Sequence[str], head: Head) -> Callable[[bytes, bool], Table | None]:
-    """Pyarrow's parser for flat objects; None for a chunk unlike the first objects.
-
-    Their types are taken from the head, for a chunk may name as many columns as it likes; or
-    what these may turn out to be further down.
-    """
+    """Pyarrow's parser for flat objects; None for a chunk unlike the first objects."""
+    # Their types are taken from the head, for a chunk may name as many columns as it likes; or what
+    # these may turn out to be further down.
     try:
         import pyarrow as pa
         from pyarrow import json as arrow
@@ -231,10 +229,8 @@ def pairs(line: str) -> dict[str, str]:
 
 
 def sniff_pairs(head: Head) -> Confidence:
-    """Recognise lines of ``key=value``: the same keys in most of them, of a request.
-
-    A request has a time or an outcome beside its latency; a run has settings or counts.
-    """
+    """Recognise lines of ``key=value``: the same keys in most of them, of a request."""
+    # A request has a time or an outcome beside its latency; a run has settings or counts.
     rows = [pairs(line) for line in head.lines[:_SAMPLE] if line.strip()]
     keys = dict.fromkeys(chain.from_iterable(rows))
     often = [key for key in keys if sum(key in row for row in rows) > 0.5 * len(rows)]

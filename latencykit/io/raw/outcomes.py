@@ -363,11 +363,9 @@ def outcome_of(cells: Cells, reading: OutcomeRule) -> tuple[NDArray[np.int8], li
 
 
 def combined(columns: Sequence[NDArray[np.int8]]) -> tuple[NDArray[np.int8], int]:
-    """Return the outcome of each request by all columns together, and how many have none.
-
-    A timeout outranks an error, a failure a success, and any of them nothing; a request without an
-    outcome counts as failed.
-    """
+    """Return the outcome of each request by all columns together, and how many have none."""
+    # A timeout outranks an error, a failure a success, and any of them nothing; a request without
+    # an outcome counts as failed.
     outcome = np.array(columns[0], np.int8)
     for other in columns[1:]:
         better = ((outcome <= _OK) & (other > outcome)) | ((outcome == _ERROR) & (other > _ERROR))

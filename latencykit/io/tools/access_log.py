@@ -69,10 +69,8 @@ _SECONDS_ONLY = "timestamps are whole seconds"
 def _access_log(
     like: str, unit: str, unit_from: UnitFrom, *, seconds: bool = False, notes: Sequence[str] = ()
 ) -> Log:
-    """The log whose lines have `like` behind the status, with the time of the request as ``<>``.
-
-    Nginx writes it in `seconds`, with three decimals, when the request has ended.
-    """
+    """The log whose lines have `like` behind the status, with the time of the request as ``<>``."""
+    # Nginx writes it in `seconds`, with three decimals, when the request has ended.
     group = f"latency_{unit}{'_assumed' * (unit_from == 'assumed')}"
     return Log(
         (_HEAD.replace("?P<start>", "?P<end>") if seconds else _HEAD)

@@ -126,10 +126,8 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
 
 
 def bin_edges(middle: Ints) -> tuple[Ints, Ints]:
-    """Return the lowest and highest value of the bucket that fio prints as `middle`.
-
-    Source: ``plat_idx_to_val`` in fio's stat.c.
-    """
+    """Return the lowest and highest value of the bucket that fio prints as `middle`."""
+    # Source: ``plat_idx_to_val`` in fio's stat.c.
     magnitude = np.frexp(np.maximum(middle, 1).astype(np.float64))[1] - 1
     half = np.where(middle < 128, 0, np.int64(1) << np.maximum(magnitude - 7, 0))
     return middle - half, middle + half - (half > 0)
@@ -165,10 +163,8 @@ def read_terse(source: Source, options: ReadOptions) -> Series:
 
 
 def read_text(source: Source, options: ReadOptions) -> Series:
-    """Read the normal output: the percentiles of every group and direction, and of its syncs.
-
-    Of a copied part, what stands above the first group is a group without a name.
-    """
+    """Read the normal output: the percentiles of every group and direction, and of its syncs."""
+    # Of a copied part, what stands above the first group is a group without a name.
     text = plain(source.text())
     version = fact(text, r"^fio-(\S+)$", str)
     groups = [(match[1], match[3], match.end(), end) for match, end in blocks(text, _GROUP)]

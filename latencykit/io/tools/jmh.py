@@ -121,10 +121,8 @@ def _mean(
     score: float, kind: tuple[str, int, bool], threads: int, error: float | None = None,
     count: int | None = None,
 ) -> dict[str, float]:  # fmt: skip
-    """The mean time of a call, and its standard error; of a throughput: threads / throughput.
-
-    JMH states half of the interval that has a confidence of 99.9 %.
-    """
+    """The mean time of a call, and its standard error; of a throughput: threads / throughput."""
+    # JMH states half of the interval that has a confidence of 99.9 %.
     unit, factor, throughput = kind
     if throughput and not score:
         return {}
@@ -161,10 +159,8 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
 def of_rows(
     rows: Iterable[tuple[int, Mapping[str, Any]]], source: Source, options: ReadOptions
 ) -> dict[str, Data]:
-    """Return the series of the rows of a table, by the names of the CSV's columns.
-
-    Of a score that is only an order of magnitude, that is in the column ``Rough``.
-    """
+    """Return the series of the rows of a table, by the names of the CSV's columns."""
+    # Of a score that is only an order of magnitude, that is in the column ``Rough``.
     results: dict[tuple[str, str], dict[str, Any]] = {}
     latest: dict[tuple[str, str], tuple[str, str]] = {}
     repeats: Counter[tuple[str, str]] = Counter()

@@ -74,11 +74,9 @@ def _per_request(
     unit: str = "s",
     **columns: NDArray[np.int64],
 ) -> dict[str, Data]:
-    """Return one series per latency type, of ns per request, and of the gaps of each request.
-
-    A request without a latency of some type, such as that between tokens if it has only one, is
-    missing in its series; a failed one is a row of every series but that of the gaps.
-    """
+    """Return one series per latency type, of ns per request, and of the gaps of each request."""
+    # A request without a latency of some type, such as that between tokens if it has only one, is
+    # missing in its series; a failed one is a row of every series but that of the gaps.
     codes = np.asarray(outcome, np.int8)
     good, number = codes == _OK, np.arange(codes.size)
     run = run.replace(
@@ -525,10 +523,8 @@ def read_inference_summary(source: Source, options: ReadOptions) -> Series:
 
 
 def _from_statistics(name: str, metric: JSONObject, count: Any, run: Run) -> Data:
-    """Percentiles and statistics in the run's unit, of this number of requests.
-
-    Of the intervals of a request, none is independent: their number supports no percentile.
-    """
+    """Percentiles and statistics in the run's unit, of this number of requests."""
+    # Of the intervals of a request, none is independent: their number supports no percentile.
     count = None if count is None or name == "itl" else int(count)
     return build.data_from_statistics(metric, count, run, run.unit)
 

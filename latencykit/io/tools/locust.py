@@ -134,10 +134,8 @@ def _name(row: Mapping[str, str]) -> str:
 
 
 def _data(row: Mapping[str, str], run: Run) -> Data:
-    """One row as the percentiles of its good requests, which those of all are taken for.
-
-    The maximum is exact, where percentiles are rounded.
-    """
+    """One row as the percentiles of its good requests, which those of all are taken for."""
+    # The maximum is exact, where percentiles are rounded.
     value = {name: number for name, text in row.items() if (number := _number(text)) is not None}
     levels = [name for name in value if re.fullmatch(r"[\d.]+%", name)]
     cells = {float(name[:-1]): value[name] for name in levels}

@@ -76,10 +76,8 @@ _BAD_OUTCOMES = ("error", "failed", "failure", "server_error", "timeout")
 def run_of(
     tool: str, name: str, options: ReadOptions, stated: str | None = None, described: str = ""
 ) -> Run | None:
-    """Return the run of a metric whose values are times, else None.
-
-    Its unit is stated, or that of its name or its description, else seconds.
-    """
+    """Return the run of a metric whose values are times, else None."""
+    # Its unit is stated, or that of its name or its description, else seconds.
     unit: str | None = None
     origin: UnitFrom = "file"
     words = re.findall(r"[^\W\d_]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower())
@@ -127,11 +125,9 @@ def _is_failure(labels: Mapping[str, object]) -> bool:
 
 
 def family_series(family: str, members: Mapping[Labels, Any]) -> Series:
-    """Yield the sum of a family, where it can be added, then one series per set of labels.
-
-    Series whose labels say that their requests failed are counted apart in the sum. A member
-    without data, in which nothing was counted, is left out.
-    """
+    """Yield the sum of a family, where it can be added, then one series per set of labels."""
+    # Series whose labels say that their requests failed are counted apart in the sum. A member
+    # without data, in which nothing was counted, is left out.
     parts = [(dict(own), data) for own, data in members.items() if data is not None]
     good = [data for labels, data in parts if not _is_failure(labels)]
     bad = [data for labels, data in parts if _is_failure(labels)]
@@ -317,10 +313,8 @@ def _from_cumulative(
     count: float = math.nan,
     mean: float | None = None,
 ) -> Histogram | None:
-    """The histogram of counts up to each edge (``le``), censored above the last finite one.
-
-    Without a count of all they may be rates, as of a query: then only their shape is known.
-    """
+    """The histogram of counts up to each edge (``le``), censored above the last finite one."""
+    # Without a count of all they may be rates, as of a query: then only their shape is known.
     if math.isnan(count) and any(value != round(value) for value in edges.values()):
         run, top = run.with_notes(_RATES), max(edges.values()) or 1.0
         edges = {edge: value / top * 1e6 for edge, value in edges.items()}
@@ -341,10 +335,8 @@ def _from_cumulative(
 
 
 def lower_edges(highs: Floats) -> Floats:
-    """Return the lower edges of buckets by their upper ones, and that of what lies above them.
-
-    The first begins at 0, or below it.
-    """
+    """Return the lower edges of buckets by their upper ones, and that of what lies above them."""
+    # The first begins at 0, or below it.
     return np.concatenate(([min(0.0, *highs[:1])], highs))
 
 
@@ -709,11 +701,9 @@ def _steps(
     restarted: AnyArray | bool = False,
     how: str = "",
 ) -> tuple[Floats, Floats, Floats, Run] | None:
-    """What was counted in each interval, and their starts and lengths; see `increments`.
-
-    Rates per second are multiplied by the steps that they end. Whole numbers that never shrink are
-    counters, whatever is known of them.
-    """
+    """What was counted in each interval, and their starts and lengths; see `increments`."""
+    # Rates per second are multiplied by the steps that they end. Whole numbers that never shrink
+    # are counters, whatever is known of them.
     whole = len(table) > 1 and (table == np.rint(table)).all()
     if not counters and not (whole and (np.diff(table, axis=0) >= 0).all()):
         step = float(np.median(np.diff(times))) if times.size > 1 else 60.0
@@ -724,10 +714,8 @@ def _steps(
 
 
 def increments(table: Floats, run: Run, restarted: AnyArray | bool) -> tuple[Floats, Run] | None:
-    """Return what was counted between samples of counters; None where their buckets changed.
-
-    Where a count began anew, or fewer are counted than before, the value is the increment.
-    """
+    """Return what was counted between samples of counters; None where their buckets changed."""
+    # Where a count began anew, or fewer are counted than before, the value is the increment.
     steps = np.diff(table, axis=0)
     shrank = (steps < 0).any(axis=1)
     reset = restarted | (shrank & (steps.sum(axis=1) < 0))

@@ -192,10 +192,8 @@ def _spectra(part: Section) -> dict[str, Data]:
 def _detailed(
     part: Section, span: tuple[int, int], points: dict[float, float], run: Run, good: int | None
 ) -> Data:
-    """The histogram between the rows of the details (ms), and the percentiles of the table.
-
-    Where failed requests are among the values, only the number of `good` ones is known.
-    """
+    """The histogram between the rows of the details (ms), and the percentiles of the table."""
+    # Where failed requests are among the values, only the number of `good` ones is known.
 
     def fail(number: int | None, seen: str, expected: str) -> Exception:
         return part.source.corrupt(number, seen, expected, "run wrk2 anew")
