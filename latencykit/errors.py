@@ -135,15 +135,7 @@ class PayloadError(LatencyKitError, ValueError):
 
 
 class RowError(PayloadError):
-    """A corrupt payload among several.
-
-    Parameters
-    ----------
-    row : int
-        Which of the payloads it is, from 0.
-    reason : str
-        What is wrong with it.
-    """
+    """A corrupt payload among several, and its place, from 0."""
 
     def __init__(self, row: int, reason: str) -> None:
         super().__init__(reason)

@@ -39,24 +39,14 @@ if TYPE_CHECKING:
 
 @record()
 class Capacity:
-    """The highest load that meets a limit.
+    """The highest load that meets a limit."""
 
-    Attributes
-    ----------
-    rate : float
-        Estimate: where the rising curve through the measured loads crosses the limit; the highest
-        load that passed if none failed; NaN if even the lowest load is beyond the limit.
-    low, high : float
-        The highest load that surely passed (0 if none did), and the lowest above it that surely
-        failed (infinite if none did).
-    reason : str
-        A remark for the reader; ``""`` if the limit was crossed.
-    """
-
+    # where the rising curve through the measured loads crosses the limit; the highest load that
+    # passed if none failed; NaN if even the lowest load is beyond it
     rate: float
-    low: float
-    high: float
-    reason: str = ""
+    low: float  # the highest load that surely passed; 0 if none did
+    high: float  # the lowest load above it that surely failed; infinite if none did
+    reason: str = ""  # a remark; empty if the limit was crossed
 
     @property
     def rounded(self) -> float:
@@ -148,31 +138,16 @@ _PERCENTILES = (50.0, 90.0, 99.0, 99.9)
 
 @record(eq=False)
 class LoadRow(Value):
-    """One run of a load curve.
-
-    Attributes
-    ----------
-    name : str
-    rate : float
-        Load in requests per second: what was offered, else what was achieved.
-    offered, achieved : float
-        NaN where the source does not say.
-    achieved_low, achieved_high : float
-        How far the rate that the system sustains may differ from the one achieved.
-    saturated : bool
-        An open or paced loop that surely did not sustain the offered load.
-    data : Histogram or Summary
-    evidence : Evidence or None
-        Intervals of confidence of the run; None for a Summary.
-    """
+    """One run of a load curve."""
 
     name: str
-    rate: float
-    offered: float
+    rate: float  # load in requests per second: what was offered, else what was achieved
+    offered: float  # NaN where the source does not say
     achieved: float
-    saturated: bool
+    saturated: bool  # an open or paced loop that surely did not sustain the offered load
     data: Histogram | Summary
-    evidence: Evidence | None = None
+    evidence: Evidence | None = None  # None for a Summary
+    # how far the rate that the system sustains may differ from the one achieved
     achieved_low: float = math.nan
     achieved_high: float = math.nan
 

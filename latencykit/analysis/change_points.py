@@ -71,19 +71,10 @@ class ChangePoint:
 
 
 class ChangePoints(list[ChangePoint]):
-    """Change points in order.
+    """Change points in order."""
 
-    Attributes
-    ----------
-    exchangeable : bool
-        Whether runs between changes are in random order, which a change point presupposes; if not,
-        the list is empty.
-    note : str
-        Why the list is empty, or ``""``.
-    """
-
-    exchangeable: bool = True
-    note: str = ""
+    exchangeable: bool = True  # runs between changes are in random order; if not, the list is empty
+    note: str = ""  # why the list is empty
 
     @property
     def table(self) -> pd.DataFrame:

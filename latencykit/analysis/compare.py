@@ -65,48 +65,28 @@ _WIDEST = 100.0  # factor at an end of an interval that says nothing
 
 @record()
 class Change:
-    """The change of one statistic.
+    """The change of one statistic."""
 
-    Attributes
-    ----------
-    statistic : str
-        ``"p99.9"``, ``"mean"``, ``"tm99"``.
-    base, new : float
-        In the unit of the values.
-    change, low, high : float
-        Relative change (0.05 is +5 %) and its interval; −1 and infinity where it is unbounded.
-    difference, difference_low, difference_high : float
-        The same in the unit of the values.
-    p_value : float
-        Adjusted for the number of statistics, once judged; NaN where not judged.
-    significant : bool
-    note : str
-        A remark for the reader of this row.
-    base_low, base_high, new_low, new_high : float
-        Bounds of `base` and `new` by the resolution of the sources. Where these are more than a
-        tenth apart, `base` and `new` are upper bounds, and `change` and `difference` are NaN: there
-        is an interval but no number.
-    tolerates : float
-        Relative standard deviation from run to run of one system that chance would need to explain
-        the change; 0 where the requests alone may explain it. One run per side only.
-    """
-
-    statistic: str
-    base: float
+    statistic: str  # such as p99.9, mean, tm99
+    base: float  # in the unit of the values, as the differences are
     new: float
-    change: float
+    change: float  # relative (0.05 is +5 %), as its interval is: -1 and infinity where unbounded
     low: float
     high: float
     difference: float
     difference_low: float
     difference_high: float
-    p_value: float = math.nan
+    p_value: float = math.nan  # adjusted for the number of statistics; NaN where not judged
     significant: bool = False
     note: str = ""
+    # Bounds of both sides by the resolution of the sources. Where these are more than a tenth
+    # apart, `base` and `new` are upper bounds, and `change` and `difference` are NaN.
     base_low: float = math.nan
     base_high: float = math.nan
     new_low: float = math.nan
     new_high: float = math.nan
+    # Relative standard deviation from run to run of one system that chance would need to explain
+    # the change; 0 where the requests alone may explain it. One run per side only.
     tolerates: float = math.nan
 
     @property

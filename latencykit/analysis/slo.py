@@ -96,42 +96,23 @@ def why(code: str, **facts: Any) -> tuple[Reason, ...]:
 
 @record()
 class SLORow:
-    """One limit, checked.
+    """One limit, checked."""
 
-    Attributes
-    ----------
-    statistic : str
-        As in `Limit`, or ``"joint"``: the share of the requests that meet the limits of all
-        latency types, of which `limit` is the least that is wanted.
-    limit, value : float
-        In the unit of the measurement's values; shares (0..1) for ``failed`` and ``joint``. The
-        value is infinite where failed requests reach the percentile, NaN where the statistic is not
-        available.
-    low, high : float
-        Confidence interval of the value for traffic like this, joined with its bucket.
-    outcome : {"met", "missed", "unknown"}
-        Of this run; unknown where the source does not resolve it.
-    reasons : tuple of Reason
-        Why it is unknown or not sure, or a remark; `reason` is the text.
-    unit : str
-    bucket_low, bucket_high : float
-        Bounds of the value by the resolution of the source; NaN if unknown.
-    sure : bool
-        True if the outcome holds for traffic like this, by the dependence between requests that
-        the run itself shows.
-    """
-
+    # As in `Limit`, or "joint": the share of the requests that meet the limits of all latency
+    # types, of which `limit` is the least that is wanted.
     statistic: str
+    # In the unit of the measurement; shares (0..1) for failed and joint. The value is infinite
+    # where failed requests reach the percentile, NaN where the statistic is not available.
     limit: float
     value: float
-    low: float
+    low: float  # confidence interval for traffic like this, joined with the value's bucket
     high: float
-    outcome: Outcome
-    reasons: tuple[Reason, ...] = ()
+    outcome: Outcome  # of this run; unknown where the source does not resolve it
+    reasons: tuple[Reason, ...] = ()  # why it is unknown or not sure, or a remark
     unit: str = "ns"
-    bucket_low: float = math.nan
+    bucket_low: float = math.nan  # bounds of the value by the source's resolution
     bucket_high: float = math.nan
-    sure: bool = False
+    sure: bool = False  # it holds for traffic like this, by the dependence that the run shows
 
     @property
     def reason(self) -> str:
@@ -604,24 +585,12 @@ _HINT = "write for example '99.9=20ms, max=1s, mean=2ms, failed=0.1%'"
 
 @record()
 class Limit:
-    """The most that a statistic may be.
+    """The most that a statistic may be."""
 
-    Attributes
-    ----------
-    statistic : str
-        ``"p99.9"``, ``"max"``, ``"mean"``, ``"tm99"`` or ``"failed"``.
-    limit : float
-        Nanoseconds; a bare number where `bare`; a share (0..1) of all requests for ``failed``.
-    bare : bool
-        The limit has no unit, for values that have none.
-    series : str or None
-        The series or latency type that it limits, such as ``"ttft"``; None for every series.
-    """
-
-    statistic: str
-    limit: float
-    bare: bool = False
-    series: str | None = None
+    statistic: str  # p99.9, max, mean, tm99 or failed
+    limit: float  # ns; a bare number where `bare`; a share (0..1) of all requests for failed
+    bare: bool = False  # without a unit, for values that have none
+    series: str | None = None  # the series or latency type that it limits; None for every series
 
     @property
     def percentile(self) -> float | None:

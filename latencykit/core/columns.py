@@ -147,19 +147,10 @@ class _Table:
 
 
 class Columns(Mapping[str, "NDArray[Any]"]):
-    """Further columns of samples by name, as read-only arrays with one cell per row.
+    """Further columns of samples by name, as read-only arrays with one cell per row."""
 
-    Numbers are int64 or float64 (NaN where there is none), words are objects (None where there is
-    none). A file's columns are read when one of them is first used.
-
-    Parameters
-    ----------
-    columns : mapping of str to array_like, optional
-    load : callable, optional
-        Returns such a mapping; called once, when it is needed.
-    rows : ndarray of int64, optional
-        Positions of the rows; all without it.
-    """
+    # Numbers are int64 or float64 (NaN where there is none), words are objects (None where there is
+    # none). A file's columns are read by `load`, once, when one of them is first used.
 
     def __init__(
         self,

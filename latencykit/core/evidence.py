@@ -74,15 +74,9 @@ def tail_counts(
 
 @record(eq=False)
 class Evidence(Value):
-    """Intervals of the statistics of one measurement.
+    """Intervals of the statistics of one measurement."""
 
-    Attributes
-    ----------
-    whole : Histogram
-        The histogram of all requests.
-    """
-
-    whole: Any
+    whole: Any  # the histogram of all requests
 
     @property
     def jackknife(self) -> Jackknife | None:

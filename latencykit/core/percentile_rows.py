@@ -60,27 +60,16 @@ class Uncertainty:
 
 @record(kw_only=True)
 class PercentileRow(Uncertainty):
-    """One percentile and how far it can be trusted.
-
-    Attributes
-    ----------
-    percentile, value : float
-    bucket_low, bucket_high : float
-        Resolution of the source: the bucket, narrowed by reported values; infinite above in the
-        censored mass.
-    resolved : bool
-        True if these two are within a tenth of each other; else `value` is the upper end of a
-        range.
-    events : int or None
-        As how many independent requests those above the percentile count, if the source knows time:
-        a stall is one.
-    """
+    """One percentile and how far it can be trusted."""
 
     percentile: float
     value: float
+    # The source's resolution: the bucket, narrowed by reported values; infinite above in the
+    # censored mass.
     bucket_low: float
     bucket_high: float
-    resolved: bool
+    resolved: bool  # these two are within a tenth of each other; else `value` is a range's end
+    # As how many independent requests those above count, if times are known.
     events: int | None = None
 
 

@@ -163,34 +163,18 @@ def statistic_name(text: str) -> str:
 
 @record()
 class Trimmed:
-    """One trimmed statistic, with its meaning and what it excludes.
+    """One trimmed statistic, with its meaning and what it excludes."""
 
-    Attributes
-    ----------
-    value : float
-        From the middle of each bucket, if that is known within a tenth; else the upper bound (or,
-        without one, the lower), so that it never looks better than it was.
-        NaN if nothing is left.
-    low, high : float
-        Its bounds, given the edges of the buckets and censored values.
-    definition : str
-        The statistic in unambiguous notation, and in words.
-    leaves_out : str
-        "2 × 7 requests, up to 6 s".
-    below, above : float
-        Requests excluded (of a winsorized mean: replaced) at either end, fractions included.
-    worst : float
-        Highest value excluded above, infinite if unknown; NaN if nothing is excluded.
-    """
-
+    # From the middle of each bucket, if that is known within a tenth; else the upper bound (or,
+    # without one, the lower), so that it never looks better than it was. NaN if nothing is left.
     value: float
-    low: float
+    low: float  # bounds, given the edges of the buckets and censored values
     high: float
-    definition: str
-    leaves_out: str
-    below: float
+    definition: str  # the statistic in unambiguous notation, and in words
+    leaves_out: str  # "2 × 7 requests, up to 6 s"
+    below: float  # requests excluded (winsorized: replaced) at either end, fractions included
     above: float
-    worst: float
+    worst: float  # highest value excluded above, infinite if unknown; NaN if none is
 
     @cached_property
     def resolved(self) -> bool:

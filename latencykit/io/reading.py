@@ -686,16 +686,9 @@ def listed(value: str | Iterable[str] | None) -> tuple[str, ...]:
 
 
 def unique_names(named: Sequence[tuple[str, str, Data]]) -> dict[str, Any]:
-    """Return name → data from (path, name, data).
-
-    Equal names are prefixed with as much of the path as distinguishes the files, and numbered
-    where that is not enough.
-
-    Raises
-    ------
-    InvalidArgumentError
-        Without any data.
-    """
+    """Return name → data from (path, name, data)."""
+    # Equal names are prefixed with as much of the path as distinguishes the files, and numbered
+    # where that is not enough.
     if not named:
         raise InvalidArgumentError("none of the files has the series or tags asked for")
     count = Counter(name for _, name, _ in named)

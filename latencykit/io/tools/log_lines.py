@@ -175,13 +175,7 @@ _HOW = "a regular expression with (?P<latency>…), or nginx's or Apache's log f
 
 
 def log_format(pattern: str) -> Format:
-    """Return the format of a user's pattern.
-
-    Raises
-    ------
-    InvalidArgumentError
-        For one that is not valid, or has no latency.
-    """
+    """Return the format of a user's pattern; an error if it is not valid or has no latency."""
     text = pattern
     if "(?P<" not in pattern:  # each variable is a column that ends where its text does
         given, parts, at, taken = pattern.replace('\\"', '"'), [], 0, set[str]()
