@@ -122,10 +122,7 @@ class Coincidence(Value):
 
 
 def coincide(
-    data: Samples | HistogramLog,
-    events: Iterable[Events] = (),
-    *,
-    above: str | float = "p99",
+    data: Samples | HistogramLog, events: Iterable[Events] = (), *, above: str | float = "p99"
 ) -> Coincidence:
     """Find what coincides with the stalls and the slow requests (`above`) of a run.
 

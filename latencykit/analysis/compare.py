@@ -1233,10 +1233,7 @@ def _change(name: str, base: Floats, new: Floats, confidence: float, noise: floa
 
 
 def _drift(
-    logs: Sequence[Floats],
-    stamps: Sequence[Sequence[float | None]],
-    column: int,
-    confidence: float,
+    logs: Sequence[Floats], stamps: Sequence[Sequence[float | None]], column: int, confidence: float
 ) -> float:
     """How far two groups of runs may drift apart, as a logarithm, if runs go on from the last."""
     steps = []

@@ -500,8 +500,7 @@ def _standing(
     pairs, number = np.unique(index * groups + world.near[at], return_counts=True)
     which, group = np.divmod(pairs, groups)
     due = np.add.reduceat(
-        usual[group] * (number / total[group])[:, None],
-        np.flatnonzero(np.diff(which, prepend=-1)),
+        usual[group] * (number / total[group])[:, None], np.flatnonzero(np.diff(which, prepend=-1))
     )
     order = np.argsort(-size, kind="stable")
     cast, due = ((side / size[:, None])[order] for side in (votes.reshape(blocks, values), due))

@@ -753,11 +753,7 @@ class SLO:
         return {name: SLO(tuple(limits)) for name, limits in own.items() if limits}
 
     def check_all(
-        self,
-        series: Mapping[str, Data],
-        *,
-        confidence: float = 0.95,
-        joint: float | None = None,
+        self, series: Mapping[str, Data], *, confidence: float = 0.95, joint: float | None = None
     ) -> dict[str, SLOResult]:
         """Check every series of a file against its own limits.
 

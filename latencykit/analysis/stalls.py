@@ -229,8 +229,7 @@ class Trace:
         if self.start.size < 2 or not self.span:
             return float("inf")
         limit = max(
-            SLOW.min_mean_gaps * self.active / self.start.size,
-            SLOW.min_medians * self.baseline,
+            SLOW.min_mean_gaps * self.active / self.start.size, SLOW.min_medians * self.baseline
         )
         slow = np.sort(self.latency[self.latency > limit])
         while slow.size:

@@ -7,14 +7,7 @@ from pathlib import Path
 import click
 
 from latencykit.cli.inputs import load, without_aggregates
-from latencykit.cli.options import (
-    OUTPUT_FILE,
-    Command,
-    Inputs,
-    format_option,
-    inputs,
-    list_option,
-)
+from latencykit.cli.options import OUTPUT_FILE, Command, Inputs, format_option, inputs, list_option
 from latencykit.cli.output import atomic, print_assumed_units, print_written
 
 

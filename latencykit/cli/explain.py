@@ -30,9 +30,7 @@ from latencykit.cli.output import print_assumed_units, print_json, print_text, w
     "highest of p99, p95 and p90 at which something stands out.",
 )
 @list_option(
-    "--by",
-    "attributes",
-    help="Columns to look at, such as endpoint,host; all without it.",
+    "--by", "attributes", help="Columns to look at, such as endpoint,host; all without it."
 )
 @click.option(
     "--events",

@@ -150,12 +150,7 @@ def rows_of(columns: Mapping[str, AnyArray]) -> list[PercentileRow]:
 
 
 def columns_at(
-    histogram: Any,
-    p: Floats,
-    confidence: float,
-    doubts: Sequence[Doubt],
-    *,
-    bounded: bool = True,
+    histogram: Any, p: Floats, confidence: float, doubts: Sequence[Doubt], *, bounded: bool = True
 ) -> dict[str, AnyArray]:
     """Return percentiles as a column for each field of `PercentileRow`."""
     # `doubts` are the ranges of percentiles that are not supported; intervals are those of

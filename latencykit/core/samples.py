@@ -689,11 +689,7 @@ class Samples(HistogramBacked, Value):
         return known
 
     def to_log(
-        self,
-        interval: str | float | None = None,
-        digits: int = 3,
-        *,
-        by_start: bool = False,
+        self, interval: str | float | None = None, digits: int = 3, *, by_start: bool = False
     ) -> HistogramLog:
         """Count the good requests into intervals by the time of their reply, as a recorder would.
 

@@ -896,12 +896,7 @@ def _paced(observed: Observed, data: Data, *, scheduled: bool) -> bool | None:
 
 
 def _remarks(
-    plan: Plan,
-    observed: Observed,
-    model: Model,
-    rate: float | None,
-    duration: float,
-    honest: bool,
+    plan: Plan, observed: Observed, model: Model, rate: float | None, duration: float, honest: bool
 ) -> list[str]:
     """Return what else was observed: load, requests sent, the share that was frozen."""
     remarks = []

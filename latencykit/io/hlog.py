@@ -936,6 +936,4 @@ def sum_of_small(
     return counts, ends.size, origin, offset[first], end
 
 
-FORMATS = {
-    "hlog": (sniff, read, write_hlog),
-}
+FORMATS = {"hlog": (sniff, read, write_hlog)}

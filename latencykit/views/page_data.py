@@ -21,12 +21,7 @@ from latencykit._records import record
 from latencykit._typing import Floats, Ints
 from latencykit.core.blocks import Block, MemoryPart, block_of_rows, entry_sums
 from latencykit.core.buckets import Buckets, EdgeBuckets, HdrBuckets
-from latencykit.core.histogram_log import (
-    HistogramLog,
-    scan_with_evidence,
-    slot_edges,
-    slot_numbers,
-)
+from latencykit.core.histogram_log import HistogramLog, scan_with_evidence, slot_edges, slot_numbers
 from latencykit.core.quantiles import median
 from latencykit.core.samples import Samples, in_steps, stamp_step
 
