@@ -54,7 +54,7 @@ STATISTIC_WORDS: dict[str, float | str] = {
     "maximum": "max", "slowest": "max", "mean": "mean", "avg": "mean", "average": "mean",
     "std": "std", "stddev": "std", "stdev": "std", "std dev": "std", "std_dev": "std",
     "pstdev": "std", "mdev": "std", "sd": "std", "q1": 25.0, "q3": 75.0, "count": "count",
-    "n": "count", "samples": "count", "requests": "count",
+    "n": "count", "samples": "count", "requests": "count", "reqs": "count",
 }  # fmt: skip
 """What people call a statistic, and its name; the median is the percentile 50."""
 

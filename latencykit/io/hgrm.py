@@ -29,16 +29,16 @@ from latencykit.io.build import base_unit, data_from_points, in_nanoseconds, nan
 from latencykit.io.hlog import own_comment, own_facts, run_facts, stated_facts
 from latencykit.io.rows import line_refuser
 from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
-from latencykit.io.text_reports import fact, has_match
+from latencykit.io.text_reports import fact, has_match, text_of_run
 from latencykit.units import NANOSECONDS
 
 _ANY_SIZE = Context(prec=400)  # digits: as many as the largest number has
 _LONGEST_ROW = 200  # the pattern of a row takes cubic time on a hostile one
 _NUMBER = r"[-+]?(?:(?:\d[\d,]{0,30}\.?\d{0,30}|\.\d{1,30})(?:[eE][-+]?\d{1,3})?|inf(?:inity)?|nan)"
 _HEADER = re.compile(
-    r'^\s*"?Value(?:\((\w+)\))?"?[\s,]+"?Percentile"?[\s,]+"?TotalCount"?'
-    r'[\s,]+"?1/\(1-Percentile\)"?\s*$',
-    re.IGNORECASE,
+    r'^[ \t]*"?Value(?:\((\w+)\))?"?[ \t,]+"?Percentile"?[ \t,]+"?TotalCount"?'
+    r'[ \t,]+"?1/\(1-Percentile\)"?[ \t]*$',
+    re.IGNORECASE | re.MULTILINE,
 )
 _ROW = re.compile(
     rf"^\s*({_NUMBER})[\s,]+({_NUMBER})[\s,]+(\d+)(?:[\s,]+({_NUMBER})?)?\s*$", re.IGNORECASE
@@ -65,13 +65,14 @@ class Spectrum:
 
 def parse_spectrum(lines: Iterable[tuple[int, str]], fail: Any) -> Spectrum:
     """Parse the header, rows and footer of a distribution."""
-    spectrum = Spectrum()
+    spectrum, ended = Spectrum(), False
     for number, line in lines:
         text = line.strip()
         header = _HEADER.match(text)
         if header is not None:
             spectrum.unit = (unit_in(header[1]) or header[1]) if header[1] else spectrum.unit
         elif text.startswith("#"):
+            ended = ended or text.startswith("#[Buckets")  # below it, what else a program prints
             own = own_facts(text)
             if "unit" in own:
                 spectrum.unit, spectrum.assumed = own["unit"], own.get("unit_from") == "assumed"
@@ -88,7 +89,7 @@ def parse_spectrum(lines: Iterable[tuple[int, str]], fail: Any) -> Spectrum:
                     spectrum.reported_stats.pop("std", None)
         elif text.startswith("-----"):  # wrk2's line below it
             break
-        elif text:
+        elif text and not ended:
             row = _ROW.match(text) if len(text) < _LONGEST_ROW else None
             if row is None:
                 expected = "value, percentile, count, 1/(1-percentile)"
@@ -109,9 +110,9 @@ def _float(text: str) -> float:
 
 
 def sniff(head: Head) -> Confidence:
-    """Tell a distribution by its header near the top, or by rows that agree with themselves."""
+    """Tell a distribution by its header, or by rows that agree with themselves."""
     title = "#[Overall percentile distribution"
-    known = any(_HEADER.match(line) or line.startswith(title) for line in head.lines[:6])
+    known = any(_HEADER.match(line) or line.startswith(title) for line in head.lines)
     rows = [_TAIL.match(line) for line in head.lines if line.strip()][:3]
     tail = rows and all(r and abs((1 - float(r[1])) * float(r[2]) - 1) < 0.05 for r in rows)
     return Confidence.LIKELY if known or tail else Confidence.NO
@@ -119,11 +120,13 @@ def sniff(head: Head) -> Confidence:
 
 def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read one distribution; milliseconds unless header, comment or user state a unit."""
-    text = source.text()
+    text = text_of_run(source, _HEADER)
     lines = text.splitlines()
     notes = ["rebuilt from percentile rows: between two rows nothing is known"]
     notes += [line[2:].rstrip("]") for line in lines if line.startswith(f"#[{COST}")]
-    spectrum = parse_spectrum(enumerate(lines, 1), line_refuser(source, options, text, notes))
+    above = next((k for k, line in enumerate(lines) if _HEADER.match(line)), 0)
+    rows = [row for row in enumerate(lines, 1) if row[0] > above or row[1].startswith("#")]
+    spectrum = parse_spectrum(rows, line_refuser(source, options, text, notes))
     known = spectrum.unit in (*NANOSECONDS, "none")
     stated: Any = (
         (spectrum.unit, "assumed" if spectrum.assumed else "file") if known else ("ms", "assumed")

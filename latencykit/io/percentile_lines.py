@@ -52,9 +52,9 @@ _NAME = (
 _STATISTIC = re.compile(
     _NAME
     + r"(?P<further>(?:[ _-]?(?:percentile|latency|response|time|duration|per|request|%?ile)s?"
-    r"(?![a-z0-9]))*)"
+    r"(?![a-z0-9]))*)(?: \((?:median|max|avg|mean|p\d{1,4})\))?"  # ``P50 (median)``
     rf"(?:[ _]*[(\[]?(?P<hint>{_UNIT})(?![a-z0-9])[)\]]?)?"
-    r"[\"'`]?\s*+(?:(?:[:=|│]|<=|≤|i[ns]\b)\s*+)?(?:\.{2,}+\s*+(?:[:=]\s*+)?)?[\"']?"
+    r"[\"'`]?\s*+(?:(?:[:=|│]|<=|≤|i[ns]\b)\s*+)?(?:\.{2,}+\s*+(?:[:=]\s*+)?)?[\"'~≈]?"
     rf"{_VALUE}(?![\w%/]|\.[\w.]|[-:]\d)",
     re.IGNORECASE,
 )
@@ -75,7 +75,7 @@ _LIMIT = re.compile(
 # The unit in a label or heading, and in a key of JSON: ``[ms]``, ``in ms``, ``latencyMs``.
 _LABEL_UNIT = re.compile(
     rf"[(\[](?P<hint>{_UNIT})[)\]]|(?:in |_(?=\w{{2}}))(?P<words>{_UNIT})(?![a-z0-9])"
-    r"|latency (?P<last>nsec|usec|msec|[nuµm]s)\W*$",
+    r"|\w\s(?P<last>nsec|usec|msec|[nuµm]s)\W*$",
     re.IGNORECASE,
 )
 _KEY_UNIT = re.compile(
@@ -83,13 +83,15 @@ _KEY_UNIT = re.compile(
 )
 # What may stand beside statistics: notes in parentheses, and pairs such as ``stddev=1.2ms``.
 _ASIDE = re.compile(
-    r"\([^()]*\)|\[[^][]*\]|(?<![\w-])[a-z_][\w-]*+(?:\s*+[:=]\s*+|\s++)[\d.,]+\w*", re.IGNORECASE
+    r"\([^()]*\)|\[[^][]*\]|(?<![\w-])[a-z_][\w.-]*+(?:\s*+[:=]\s*+|\s++)[\d.,]+"
+    rf"(?:\w+|\s(?:{_UNIT})(?![a-z0-9]))?",
+    re.IGNORECASE,
 )
 _PAIR = re.compile(r"(?<![\w-])[a-z_][\w-]*=[\d.,]+\w*", re.IGNORECASE)
 _COUNT = re.compile(
     r"(?<![a-z0-9/])(?:(?P<kind>failed|error|successful|succeeded|max(?:imum)?|target)[ _-])?"
     r"(?P<what>requests?|reqs?|samples?|count|queries|operations|ops|pings|packets received"
-    r"|errors?|failures?|failed|success(?:es)?|replies|[45]xx)(?: considered)?"
+    r"|errors?|failures?|failed|success(?:es)?|replies|[45]xx|n(?= ?=))(?: considered)?"
     r"[\"']?(?:\s*+[:=|]\s*+|\s*+\.{2,}+\s*+(?::\s*+)?|\s++)[\"']?(?:total )?"
     r"(?P<number>\d{1,3}(?:,\d{3})+|\d+)(?![\w.%/]| ?[a-z]{1,9}/| ?(?:[kMG]?B|bytes)\b)"
     r"|(?<![\w.,])(?P<before>\d{1,3}(?:,\d{3})+|\d+) (?:total )?(?:requests|reqs|samples|records)\b"
@@ -232,7 +234,7 @@ def _groups(text: str, *, once: bool = False) -> list[_Group]:
             events += facts
             prose += bool(_STATISTIC.search(line[:_LONGEST])) and not _NOT_A_TIME.search(line)
             noted = _NOTED.search(line) is not None
-            if not above and (noted or not facts):
+            if not (above or once) and (noted or not facts):  # keys have no heading
                 heading = line.strip()[:200]
                 # its counts are those of a block of its own; a run's report is of no interval
                 latest = {} if noted else {k: g for k, g in latest.items() if not g.periodic}

@@ -12,7 +12,13 @@ import numpy as np
 
 from latencykit._text import format_items, printable
 from latencykit.core.run import CLOSED, Run
-from latencykit.io.build import data_from_points, mixed_note, samples_of, unanswered
+from latencykit.io.build import (
+    data_from_points,
+    mixed_note,
+    samples_of,
+    statistics_in,
+    unanswered,
+)
 from latencykit.io.declared import TRUNCATED
 from latencykit.io.rows import RowLayout, line_refuser, read_table
 from latencykit.io.source import Data, ReadOptions, Source
@@ -23,21 +29,25 @@ from latencykit.io.text_reports import (
     fact,
     has_match,
     plain,
+    search,
     starts_with,
     text_of_run,
 )
 
-_BANNER = re.compile(r"^This is ApacheBench, Version", re.MULTILINE)
-_SERVER = re.compile(r"^(?:Server Software|\AConcurrency Level):", re.MULTILINE)
+# what a report begins with, unless a copy lacks it
+_BEGINS = (r"^This is ApacheBench, Version", "^Server Software:", "^Concurrency Level:")
 _TABLE = re.compile(
-    r"^Connection Times \(ms\)[^\n]*\n\s*min\s+(mean\[\+/-sd\]\s+median|avg)\s+max\s*\n",
+    r"^Connection Times \(ms\)[^\n]*\n"
+    r"\s*(min\s+(?:mean\[\+/-sd\]\s+median|avg)\s+max(?:\s+std)?)\s*\n",
     re.MULTILINE,
 )
 _TOTAL = re.compile(r"^Total:((?:\s+-?\d+(?:\.\d+)?)+)\s*$", re.MULTILINE)
 _SPREAD = re.compile(
     r"^Percentage of the requests served within a certain time \(ms\) *\n", re.MULTILINE
 )
-_POINT = re.compile(r"^\s*(\d+)%\s+(?:(\d+)(?:\s+\((?:longest|last) request\))?|<0> \(never\))\s*$")
+_POINT = re.compile(
+    r"^\s*(\d+)%\s+(?:(\d+(?:\.\d+)?)(?: ms|\s+\((?:longest|last) request\))?|<0> \(never\))\s*$"
+)
 _FACTS = (
     "Complete requests", "Failed requests", "Non-2xx responses", "Concurrency Level",
     "Time taken for tests",
@@ -50,8 +60,8 @@ _HINT = "ab -g writes every request, and so the full distribution"
 
 def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read the report of a run."""
-    begin = _BANNER if _BANNER.search(plain(source.text())) else _SERVER
-    text = text_of_run(source, begin)
+    begins = (begin for begin in _BEGINS if search(begin, plain(source.text())))
+    text = text_of_run(source, next(begins, _BEGINS[0]))
     part = Section(text, 1, source)
     numbers = re.findall(r"^([A-Z][\w -]+):\s+(\d+(?:\.\d+)?)", text, re.MULTILINE)
     facts = {name: float(number) for name, number in numbers}
@@ -86,14 +96,12 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:
     stats: dict[str, float] = {}
     if (table := _TABLE.search(text)) is not None:  # of connection times
         row = _TOTAL.search(text, table.end())
-        names = (
-            ["min", "mean", "max"] if table[1] == "avg" else ["min", "mean", "std", "median", "max"]
-        )
+        names = re.findall("[a-z]+", table[1])
         cells = [float(number) for number in row[1].split()] if row else []
         if len(cells) != len(names):
             seen, due = "the row Total of the connection times is corrupt", f"{len(names)} numbers"
             raise part.corrupt(table.end(), seen, due, "run ab anew")
-        stats = {name: n for name, n in zip(names, cells, strict=True) if name != "median"}
+        _, stats = statistics_in(dict(zip(names, cells, strict=True)))
     mean = fact(text, r"^Time per request:\s+([\d.]+) \[ms\] \(mean\)", float)
     if mean is not None and ("mean" not in stats or abs(mean - stats["mean"]) <= 1.0):
         stats["mean"] = mean  # concurrency x time / requests: the same, with three decimals
@@ -104,10 +112,13 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:
         stop = end.start() if end else len(text)
         if stop == len(text) and not text.endswith("\n"):
             stop, run = text.rfind("\n") + 1, run.with_notes(TRUNCATED)
-        expected = "a percentage and whole milliseconds"
+        expected = "a percentage and milliseconds"
         rows = part.matches(_POINT, title.end(), max(stop, title.end()), expected)
         points = {float(row[1]): float(row[2]) for row in rows if row[2]}
-    run = run.with_notes(_ROUNDED, _HINT)
+    if table and table[1].endswith("std"):  # SeaweedFS prints its own so, in tenths of ms
+        run = run.replace(tool="weed benchmark")
+    else:
+        run = run.with_notes(_ROUNDED, _HINT)
     return {"": data_from_points(points, max(good, 0), stats, run, "ms")}
 
 
@@ -146,7 +157,7 @@ def read_percent(source: Source, options: ReadOptions) -> dict[str, Data]:
 FORMATS = {
     "ab": (
         either(
-            has_match(_BANNER, plain=plain),
+            has_match(_BEGINS[0], plain=plain),
             has_match(
                 r"^Concurrency Level:", "Time taken for tests:", "Complete requests:", plain=plain
             ),

@@ -30,8 +30,9 @@ _WORDS = build.STATISTIC_WORDS | {"q1": 25.0, "q2": 50.0, "q3": 75.0}
 _FAILED = re.compile(r"errors?|fail(?:ed|s|ures?)|(?:failed|error) (?:requests|count)")
 _WORDS_JOINED = re.compile(r"(?<=[a-z0-9])(?=[A-Z][a-z])")  # P50LatencyMs
 _LINE = re.compile(r"(?<=%) line$", re.IGNORECASE)
+_AGAIN = re.compile(r" \((?:median|max|p\d{1,4})\)", re.IGNORECASE)  # P50 (median)
 _TIME = re.compile(r"time(?!out)|date|ts$|start|end$|second|interval|epoch", re.IGNORECASE)
-_NUMBER = re.compile(r"-?[\d.,]++ ?(?:[%x×]|[A-Za-z]++/s(?:ec)?|[nuµμm]?s)?")
+_NUMBER = re.compile(r"-?[\d.,]++ ?(?:[%x×]|[A-Za-z]++/s(?:ec)?|[nuµμm]?s|[QR]PS|TPS)?")
 _VALUE = re.compile(r"[\d.,]+ ?(?:[nuµμm]?s)?|[-–]?|N/A|NaN")
 _APART = (r"\t+| {2,}", r"\s+")  # what separates columns without bars
 _TIMED = re.compile(r"[\d.,]+ ?[nuµμm]?s|[-–]")  # of such columns
@@ -176,7 +177,7 @@ def _turned(rows: list[tuple[int, list[str]]]) -> Iterator[_Table]:
 
 def _column(cell: str) -> _Column:
     """What a heading says: ``p99 (ms)``, ``Max latency``, or whose as well: ``TTFT p99 (ms)``."""
-    cell = _WORDS_JOINED.sub(" ", cell)
+    cell = _AGAIN.sub("", _WORDS_JOINED.sub(" ", cell))
     stated = _UNIT.search(cell)
     unit = build.unit_in(stated[1] or stated[2]) if stated else None
     bare = _LINE.sub("", _UNIT.sub("", cell).strip("# "))
@@ -236,14 +237,16 @@ def read_table(source: Source, options: ReadOptions) -> Series:
         cells_of = zip(*(cells for _, cells in table.rows), strict=True)
         styles, _ = styles_of({str(k): cells for k, cells in enumerate(cells_of)})
         columns = [table.columns[k] for k in _percentiles(table.columns)]
-        # Rows are named by columns of words, else by those of numbers that distinguish them.
+        # Rows are named by columns of words before the percentiles, else by those of numbers that
+        # distinguish them, else by what is behind.
         others = [k for k, column in enumerate(table.columns) if column.kind is None]
         shown = {k: [row[k] for _, row in table.rows] for k in others}
         words = [k for k in others if not all(map(_NUMBER.fullmatch, filter(None, shown[k])))]
         first = min(_percentiles(table.columns))
         unlike = [k for k in others if k < first and len(set(shown[k])) > 1]
         alone = [k for k in unlike if len(set(shown[k])) == len(table.rows)][:1]
-        labels = words or alone or unlike or others[:1]
+        before = [k for k in words if k < first]
+        labels = (before and words) or alone or unlike or words or others[:1]
         titles = [" ".join(cells[k] for k in labels) for _, cells in table.rows]
         per_row = [_UNIT.search(title) for title in titles]  # `Request latency (ms)`
         for (number, cells), title, said in zip(table.rows, titles, per_row, strict=True):
@@ -280,7 +283,8 @@ def _unit(
     shown = (cells[k] for k in places if cells[k] not in _NOTHING)
     if all(re.search(r"[A-Za-zµμ]$", cell) for cell in shown):
         return "ns", "file"
-    stated = {unit for k in places if (unit := columns[k].unit)}
+    timed = (column for column in columns if column.kind not in (None, "count", "failed"))
+    stated = {unit for column in timed if (unit := column.unit)}
     default = "ms" if jmeter else said or min(stated, default=None)
     if default:
         return options.resolve_unit(default, "format" if jmeter else "file")

@@ -424,7 +424,8 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
             metrics[name] = {"rate": numbers[0], "passes": numbers[1]}
         elif numbers:
             rated = len(numbers) == 2 and row[2].rstrip().endswith("/s")
-            metrics[name] = {"count": numbers[0], "rate": numbers[1] if rated else 0.0}
+            counted = {"count": numbers[0], "rate": numbers[1] if rated else 0.0}
+            metrics.setdefault(name, counted)  # a threshold is below the metric that it is of
     series = _series_of_summary(metrics, timed, 0.0, source, options)
     # The lines of scenarios, before the run, and the last line of progress have more.
     arrivals, looping = _ARRIVALS.findall(text), _LOOPING.search(text)

@@ -301,7 +301,9 @@ FORMATS = {
     "locust-page": read_page,
     "locust": (
         has_match(
-            rf"^{_COUNT_HEADING}|^ ?(?:Type\s+)?Name\s+# reqs\s+50%", plain=plain, without=_JSON
+            rf"^{_COUNT_HEADING}|^ ?(?:Type\s+)?Name\s+(?:# reqs\s+50%|50%[^\n]*# reqs)",
+            plain=plain,
+            without=_JSON,
         ),
         read_text,
     ),

@@ -34,7 +34,7 @@ _MEMTIER_HINT = "--json-out-file contains the full distribution"
 _TABLE_ROW = re.compile(r"^(\w[\w-]*)((?: +(?:[\d.]+|---|-?nan))+) *$", re.MULTILINE)
 _SPREAD_ROW = re.compile(r"^(\w[\w-]*) +([\d.]+) +([\d.]+) *$", re.MULTILINE)
 _TITLE = re.compile(  # of a test, or all that -q prints of it
-    r"====== (.{1,300}?) ======\s*$|(?!\s*throughput summary)(.{1,300}?): "
+    r"[ \t]*====== (.{1,300}?) ======\s*$|(?!\s*throughput summary)(.{1,300}?): "
     r"(?P<rate>[\d.]+|inf|nan) requests per second(?:, p50=(?P<p50>[\d.]+) msec)?\s*$"
 )
 _ROW = re.compile(

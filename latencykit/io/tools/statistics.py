@@ -59,6 +59,17 @@ _TIMEIT = (
 )
 
 
+# rows of a table, between which are rules: ``|latency (ms)|min = `0.34`, mean = `1.69`, …|``
+_NBOMBER = (
+    r"^[ |│]*(?:scenario )?name[ `|│]+(?P<name>[^`|│\n]{1,200}?)[ `|│]*\n(?:[^\w\n]*\n)?"
+    r"[ |│]*requests?(?: count)?[ |│]+(?:all|total) = `?\d+`?, ok = `?(?P<count>\d+)[^\n]*\n"
+    r"(?:[^\w\n]*\n|[ |│]*RPS [^\n]*\n){0,3}"
+    r"[ |│]*latency \(ms\)[ |│]+min = `?(?P<min>[\d.]+)`?, mean = `?(?P<mean>[\d.]+)`?, max = "
+    r"`?(?P<max>[\d.]+)`?, StdDev = `?(?P<std>[\d.]+)[^\n]*\n(?:[^\w\n]*\n)?"
+    r"[ |│]*latency percentile \(ms\)[ |│]+(?P<points>[^\n]*)"
+)
+
+
 def read_buckets(source: Source, options: ReadOptions) -> Series:
     """Read Envoy's buckets by their upper edges; counts that never fall are cumulative."""
     for name, body in _ENVOY_BUCKETS.findall(plain(source.text())):
@@ -113,6 +124,12 @@ def read_elbencho(source: Source, options: ReadOptions) -> Series:
         yield name, report_of(stats, run, as_it_is, edges=highs, counts=tuple(map(int, counts)))
 
 
+def finish_nbomber(report: Report) -> Report:
+    """Count the failed requests, whose times stand in a table of their own."""
+    every = fact(report.text, r"(?:all|total) = `?(\d+)", int) or 0
+    return replace(report, run=report.run.replace(failed=every - (report.count or 0)))
+
+
 def finish_httperf(report: Report) -> Report:
     """Take connections' times where each had one reply, else the mean time of a reply."""
     text, run, points = report.text, report.run, {}
@@ -148,6 +165,15 @@ FORMATS = {
         Lines(run=Run(tool="elbencho", unit="us", notes=(_MEANS,)), row=_LIVE),
     ),
     "elbencho": (has_match(_ELBENCHO), read_elbencho),
+    "nbomber": (
+        has_match(_NBOMBER),
+        Lines(
+            run=Run(tool="NBomber", measure="service", unit="ms"),
+            row=_NBOMBER,
+            pair=r"p(\d+) = `?([\d.]+)",
+            finish=finish_nbomber,
+        ),
+    ),
     "trtexec": (
         has_match(_TRTEXEC),
         Lines(

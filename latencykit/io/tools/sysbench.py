@@ -31,8 +31,9 @@ _BEGIN = (
 )
 _CUT = "the histogram's first rows are cut off: it is left out"
 _INTERVAL = (
-    r"^\[ *(?P<name>\d+s) ?\] thds: (?P<connections>\d+) tps: "
-    r"(?P<achieved>(?!0\.00 )[\d.]+) [^\n]{0,200}?lat \(ms,(?P<points>[\d.]+%\): [\d.]+)"
+    r"^\[ *(?P<name>\d+s) ?\] (?:thds|threads): (?P<connections>\d+),? tps: "
+    r"(?P<achieved>(?!0\.00[ ,])[\d.]+)[^\n]{0,200}?(?:lat \(ms,(?P<points>[\d.]+%\): [\d.]+)"
+    r"|response time: (?:(?P<p95>[\d.]+)ms \(95%|(?P<p99>[\d.]+)ms \(99%))"
 )
 _HINT = "run sysbench with --histogram=on for the distribution"
 

@@ -27,7 +27,7 @@ from latencykit.io.text_reports import Section, blocks, command_of, fact, has_ma
 from latencykit.units import parse_duration
 
 _BEGIN = re.compile(r"^[^\n]{0,40}?Running \S+ test @ (\S+)", re.MULTILINE)
-_DURATION = r"(-?(?:[\d.]+(?:e[-+]?\d+)?|nan|inf)(?:us|ms|s|m|h))"
+_DURATION = r"(-?(?:[\d.]+(?:e[-+]?\d+)?|nan|inf)(?:[nu]s|ms|s|m|h))"
 _HEADER = re.compile(r"^ *Thread Stats +Avg +Stdev +(Max|99%) +\+/- Stdev", re.MULTILINE)
 _RUN = re.compile(  # the first line is missing in some copies
     rf"{_BEGIN.pattern}(?:[^\n]*\n(?!{_BEGIN.pattern}))*?{_HEADER.pattern}"
