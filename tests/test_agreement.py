@@ -94,7 +94,8 @@ def agree(run: Run, path: Path, page: Path, read: dict[str, Any]) -> set[str]:
         same(known.get(one["name"], {}), alone["percentiles"], ("value", "supported", "cause"))
     for one in asked(run, "diagnose", path):
         answered.add("diagnose")
-        assert one["count"] in [row["count"] for row in summaries if row["name"] == one["name"]]
+        (row,) = (row for row in summaries if row["name"] == one["name"])
+        assert (one["count"], one["raw_mean"]) == (row["count"], row["mean"])
         stalls = any(row["cause"] == "one stall" for row in known.get(one["name"], {}).values())
         assert not (stalls and one["verdict"] == "no stall"), one["name"]
         said = any("requests were omitted" in text for text in findings.get(one["name"], []))

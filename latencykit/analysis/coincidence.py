@@ -238,8 +238,9 @@ def _sources(run: SlowTimes, logs: Iterable[Events]) -> tuple[list[_Source], lis
                 f"{name}: its clock and that of the run have nothing in common; give the offset or "
                 f"its process' start: {name}@+10s, {name}@2026-01-31T12:00:00Z"
             )
-        elif len(events) and not len(events.between(0, run.span)):
-            before, after = -events.end.max(), events.start[0] - run.span
+        elif len(events) and not len(events.between(run.first, run.first + run.span)):
+            before = run.first - events.end.max()
+            after = events.start[0] - run.first - run.span
             where = "before the run begins" if before > 0 else "after the run ended"
             notes.append(
                 f"{name}: none of its events lies within the run (the nearest is "
@@ -516,7 +517,8 @@ def _looks_of(
 ) -> list[_Look]:
     """Statistics of a source, and what they are for surrogates of the slow times."""
     looks: list[_Look] = []
-    limits = min(0.0, float(events.start[0])), max(run.span, float(events.end.max()))
+    first, last = run.first, run.first + run.span
+    limits = min(first, float(events.start[0])), max(last, float(events.end.max()))
     for within in _effects(events, run).tolist():
         for kind, target in targets.items():
             reach = run.tolerance if kind == "stalls" else 0.0

@@ -273,12 +273,15 @@ def _judged(facts: Facts) -> tuple[Stalls, StallRecord | None, Explained | None]
 
 
 def _listed(facts: Facts, stalls: Stalls, explained: Explained | None) -> Stalls:
-    """The stalls; none where chance may have left slow requests as these."""
+    """The stalls on the clock of the run; none where chance may have left such slow requests."""
     if explained and explained.chance > 1 - VERDICT.likely:
         stalls = replace(Stalls.none(*stalls.notes), pause=stalls.pause)
     period = period_of(stalls.end, facts.duration or 0.0)
     notes = [Note(period.words, "period")] if period else []
-    return replace(stalls, notes=(*stalls.notes, *notes))
+    begin = 0.0 if facts.trace is None else facts.trace.begin  # a selection begins later
+    pause = stalls.pause and (stalls.pause[0] + begin, stalls.pause[1] + begin)
+    start, end = stalls.start + begin, stalls.end + begin
+    return replace(stalls, start=start, end=end, pause=pause, notes=(*stalls.notes, *notes))
 
 
 def diagnosed(

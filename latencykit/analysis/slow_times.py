@@ -70,6 +70,7 @@ class SlowTimes:
 
     data: Samples | HistogramLog
     epoch: float | None
+    first: float  # where it begins: after the start of the run, if it is a part of one
     span: float
     tolerance: float  # seconds by which the start of a stall may be wrong
     threshold: float  # ns
@@ -99,13 +100,14 @@ class SlowTimes:
                 slow |= data.outcome == OUTCOMES.index("timeout")
             end = (data.offsets + data.duration / 1e9)[slow]
             begin, weight = end - values[slow] / 1e9, np.ones(end.size)
-            span = data.elapsed
+            first, span = float(data.offsets.min()), data.elapsed
             gaps = np.diff(np.sort(data.start + data.duration))
             gaps = gaps[gaps > 0]
             grain = float(median(gaps)) / 1e9 if gaps.size else 0.0
             tolerance = max(RULES.reach_gaps * span / max(len(data), 1), grain, 1e-3)
         else:
             epoch, span = data.run.start, data.duration
+            first = float(data.starts.min()) if len(data) else 0.0
             counts = np.zeros(len(data), np.int64)
             for limit in (threshold, threshold * RULES.equal_share):
                 if not counts.any():
@@ -118,7 +120,7 @@ class SlowTimes:
             tolerance = float(median(data.lengths)) / 2 if len(data) else 1.0
         order = np.argsort(begin, kind="stable")
         return cls(
-            data, epoch, float(span), tolerance, threshold, name, stalls.start, stalls.end,
+            data, epoch, first, float(span), tolerance, threshold, name, stalls.start, stalls.end,
             begin[order], end[order], weight[order],
         )  # fmt: skip
 
@@ -180,7 +182,9 @@ def incident_of(
 def _with_rest(incident: Incident, data: Samples | HistogramLog) -> Incident:
     """The percentiles of the run, and of what remains without the incident."""
     if isinstance(data, Samples):
-        outside = (data.offsets < incident.start) | (data.offsets > incident.end)
+        nanosecond = 1e-9  # rounding would leave the request that begins with the stall outside
+        sent = data.offsets
+        outside = (sent < incident.start - nanosecond) | (sent > incident.end + nanosecond)
         rest: Samples | HistogramLog = data.select(outside)
     else:
         touched = (data.starts <= incident.end) & (data.starts + data.lengths > incident.start)
@@ -305,7 +309,8 @@ def _first_minutes(run: SlowTimes) -> list[str]:
         return []
     order = np.argsort(at, kind="stable")
     at, value = at[order], np.maximum(value[order], 1e-9)
-    edges = np.searchsorted(at, np.arange(RULES.run_blocks + 1) / RULES.run_blocks * run.span)
+    blocks = np.arange(RULES.run_blocks + 1) / RULES.run_blocks
+    edges = np.searchsorted(at, run.first + blocks * run.span)
     if (np.diff(edges) < 5).any():
         return []
     middle = np.log([median(value[a:b]) for a, b in pairwise(edges.tolist())])

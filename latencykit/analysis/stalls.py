@@ -162,6 +162,7 @@ class Trace:
     start: Floats  # that moment (send or intended start), seconds from the first one
     end: Floats  # the reply, seconds
     good: Flags  # answered; failures do not show that the server works
+    begin: float  # the first of these moments, seconds from the start of the run
 
     @classmethod
     def of(cls, samples: Samples) -> Trace:
@@ -176,10 +177,12 @@ class Trace:
         ended = samples.start + samples.duration
         good, due, end = samples.good[sent], counts_from[sent], ended[sent]
         order = np.argsort(due, kind="stable")
-        origin = due[order[0]] if order.size else 0
-        return cls(
-            (due[order] - origin) / 1e9, (np.maximum(end, due)[order] - origin) / 1e9, good[order]
-        )
+        if not order.size:
+            return cls(due / 1e9, end / 1e9, good, 0.0)
+        first, origin = order[0], due[order[0]]
+        begin = samples.offsets[sent][first] + (origin - samples.start[sent][first]) / 1e9
+        due, end = due[order] - origin, np.maximum(end, due)[order] - origin
+        return cls(due / 1e9, end / 1e9, good[order], float(begin))
 
     @cached_property
     def latency(self) -> Floats:

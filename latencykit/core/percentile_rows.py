@@ -222,8 +222,8 @@ def statistic_text(histogram: Any, name: str) -> str:
         return format_value(value, histogram.unit)
 
     low, high = histogram.bounds(name)
-    if name == "max" and histogram.requests > histogram.count:
-        return f"≥ {show(histogram.max)}"
+    if name == "max" and histogram.censored:  # of some requests only a lower bound is known
+        return f"≥ {show(max(histogram.max, histogram.censored_at))}"
     return (
         show(getattr(histogram, name)) if is_resolved(low, high) else format_range(low, high, show)
     )

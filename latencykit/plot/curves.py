@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from latencykit._records import record
+from latencykit._text import format_items
 from latencykit._typing import Floats
 from latencykit.core.percentile_rows import CHOSEN, Doubt
 from latencykit.core.quantiles import is_resolved
 from latencykit.plot.style import UNCERTAIN, UNSUPPORTED, Look, marked, role_of
-from latencykit.units import format_count, format_range, format_value, percentile_name
+from latencykit.units import format_range, format_value, percentile_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -165,7 +166,7 @@ def end_words(curve: Curve) -> str:
         return format_value(value, curve.unit)
 
     if curve.bound is not None:
-        return f"≥ {show(curve.top)} ({format_count(curve.censored)} requests)"
+        return f"≥ {show(curve.top)} ({format_items(curve.censored, 'request')})"
     top = show(curve.top) if curve.top_known else format_range(curve.top_low, curve.top, show)
     return f"max {top}"
 

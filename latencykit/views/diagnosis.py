@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal, TypedDict
@@ -576,8 +576,9 @@ class DiagnosisRecord(TypedDict):
     stalls: list[StallRecord]
     raw: dict[PercentileName, float | None]
     """Value as measured, by percentile."""
-    raw_ranges: dict[PercentileName, Span]
-    corrected_ranges: dict[PercentileName, Span]
+    raw_ranges: dict[str, Span]
+    """Bounds of percentiles, and of the ``mean``, that the source does not resolve."""
+    corrected_ranges: dict[str, Span]
     corrected: dict[PercentileName, float | None]
     """Value after correction, by percentile."""
     raw_mean: float | None
@@ -600,6 +601,9 @@ def diagnosis_record(name: str, diagnosis: Diagnosis) -> DiagnosisRecord:
     """Return a diagnosis as plain values: times in seconds from the start, latencies in ns."""
     stalls = diagnosis.detected_stalls
     columns = (stalls.start, stalls.end, stalls.duration, stalls.worst, stalls.missing)
+    ranges, corrected_ranges = (
+        _ranges(data, diagnosis) for data in (diagnosis.raw, diagnosis.corrected)
+    )
     return record_from(
         DiagnosisRecord,
         diagnosis,
@@ -628,15 +632,15 @@ def diagnosis_record(name: str, diagnosis: Diagnosis) -> DiagnosisRecord:
             )
         ],
         raw={format_percentile(p): number(value) for p, value, _ in diagnosis.rows},
-        raw_ranges=_ranges(diagnosis.raw, diagnosis),
-        corrected_ranges=_ranges(diagnosis.corrected, diagnosis),
+        raw_ranges=ranges,
+        corrected_ranges=corrected_ranges,
         corrected={
             format_percentile(p): number(value)
             for p, _, value in diagnosis.rows
             if value is not None
         },
-        raw_mean=number(_mean(diagnosis.raw)),
-        corrected_mean=number(_mean(diagnosis.corrected)),
+        raw_mean=_mean(diagnosis.raw, ranges),
+        corrected_mean=_mean(diagnosis.corrected, corrected_ranges),
         range={
             format_percentile(p): [plain(low), plain(high)]
             for p, (low, high) in diagnosis.most.items()
@@ -645,25 +649,25 @@ def diagnosis_record(name: str, diagnosis: Diagnosis) -> DiagnosisRecord:
     )
 
 
-def _mean(data: Histogram | Summary | None) -> float | None:
+def _mean(data: Histogram | Summary | None, ranges: Mapping[str, Span]) -> float | None:
     if data is None or isinstance(data, Summary):
-        return None if data is None else data.stats.get("mean")
-    return data.mean if data.count else None
+        return None if data is None else number(data.stats.get("mean"))
+    return number(data.mean) if data.count and "mean" not in ranges else None
 
 
 def _ranges(data: object, diagnosis: Diagnosis) -> dict[str, Span]:
-    """Bounds of the percentiles that the source does not resolve."""
+    """Bounds of the percentiles and of the mean that the source does not resolve."""
     if not isinstance(data, Histogram) or not data.count:
         return {}
     rows = data.evidence().supported_rows([p for p, _, _ in diagnosis.rows])
-    return {
-        format_percentile(row.percentile): {
-            "low": number(row.bucket_low),
-            "high": number(row.bucket_high),
-        }
+    wide = {
+        format_percentile(row.percentile): (row.bucket_low, row.bucket_high)
         for row in rows
         if not row.resolved
     }
+    if not is_resolved(*data.bounds("mean")):
+        wide["mean"] = data.bounds("mean")
+    return {name: {"low": number(low), "high": number(high)} for name, (low, high) in wide.items()}
 
 
 def diagnosis_text(
@@ -739,7 +743,7 @@ def _paragraph(
         most: dict[str, float | None] = {n: high for n, (_, high) in record["range"].items()}
         rows[_USERS] = None, most, {}
     for heading, (mean, values, ranges) in rows.items():
-        cells = {"": heading, "mean": "" if mean is None else table.bounded(mean, None, unit)}
+        cells = {"": heading, "mean": table.bounded(mean, ranges.get("mean"), unit)}
         for name in shown:
             value = values.get(name)
             cell = "" if value is None else table.bounded(value, ranges.get(name), unit)
@@ -790,7 +794,7 @@ def stalls_model(series: Sequence[PageSeries]) -> list[dict[str, object]]:
                 missing = int(stalls.missing[k])
                 if missing and entry.omits:
                     label += f" · ~{format_estimate(missing)} requests missing"
-            start, end = (float(side[k]) + entry.begin for side in (stalls.start, stalls.end))
+            start, end = (float(side[k]) for side in (stalls.start, stalls.end))
             model.append({"start": start, "end": end, "label": label})
     return model
 
@@ -805,7 +809,7 @@ def stalls_section(series: Sequence[PageSeries]) -> str:
         rows: list[list[str]] = []
         count = format_count if _is_samples(entry.diagnosis) else format_estimate
         for k in entry.longest(_LISTED):
-            start, end = (float(side[k]) + entry.begin for side in (stalls.start, stalls.end))
+            start, end = (float(side[k]) for side in (stalls.start, stalls.end))
             show = f"<button type='button' data-from='{start!r}' data-to='{end!r}'>Show</button>"
             rows.append(
                 [

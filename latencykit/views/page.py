@@ -616,7 +616,7 @@ def stall_spans(series: Sequence[PageSeries]) -> list[tuple[float, float]]:
         if slots.width is None or slots.width < 2 * interval:
             continue
         for k in entry.longest(_CLOSE_UP):
-            start, end = (float(side[k]) + entry.begin for side in (stalls.start, stalls.end))
+            start, end = (float(side[k]) for side in (stalls.start, stalls.end))
             if end - start < _SHORT_STALL * slots.width:
                 margin = 4 * (end - start) + 60 * interval
                 spans.append((end - start, (max(0.0, start - margin), end + margin)))

@@ -110,11 +110,6 @@ class PageSeries:
         return None
 
     @property
-    def begin(self) -> float:
-        """The first request on the time axis of the whole run, in seconds: the origin of stalls."""
-        return 0.0 if self.samples is None else float(self.samples.offsets.min())
-
-    @property
     def timed(self) -> Data | Distribution:
         """The measurement with its times, in the page's unit; its counts where it has no times."""
         if not isinstance(self.data, HistogramLog | Samples) or not len(self.data):

@@ -266,7 +266,7 @@ def series_record(
         "mean": number(counted.mean),
         "std": number(counted.std),
         # Of some requests only a lower bound is known.
-        "max_is_lower_bound": counted.requests > counted.count,
+        "max_is_lower_bound": counted.censored > 0,
         "highest_supported_percentile": 0,
         "supported_up_to": 0,
     }

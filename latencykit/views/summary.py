@@ -78,7 +78,8 @@ def summary_text(
         rows = {row["percentile"]: row for row in record["percentiles"]}
         largest = table.bounded(record["max"], record["ranges"].get("max"), unit)
         if largest and record["max_is_lower_bound"] and "max" not in record["ranges"]:
-            largest = table.either(largest, f"≥ {largest}")
+            reached = max([record["max"] or 0, *(row["value"] or 0 for row in rows.values())])
+            largest = table.bounded(record["max"], {"low": reached, "high": None}, unit)
         trimmed = {name: record["trimmed"].get(name) for name in ("tm99", *named)}
         ranges = {
             name: trim

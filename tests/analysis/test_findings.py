@@ -16,7 +16,7 @@ from latencykit.analysis.slow_times import Incident, _with_rest
 from latencykit.analysis.timeouts import suspected_timeout
 from latencykit.cli import cli
 from latencykit.views.series import series_record
-from latencykit.views.summary import summary_text
+from latencykit.views.summary import headline, summary_text
 from tests.conftest import log_of_values
 
 
@@ -228,8 +228,10 @@ def test_a_mean_far_above_p9999_is_an_alarm(run, tmp_path):
 def test_a_maximum_above_the_last_bucket_is_a_lower_bound() -> None:
     whole = lk.Histogram.from_buckets([0, 10], [10, 20], [50, 50])
     beyond = lk.Histogram.from_buckets([0, 10], [10, 20], [50, 50], censored=3, censored_at=20.0)
-    for data, bound in ((whole, False), (beyond, True)):
-        assert series_record("", data)["max_is_lower_bound"] is bound
+    late = beyond.with_run(timeouts=3)
+    for data, text in ((whole, "10–20 ns"), (beyond, "≥ 20 ns"), (late, "≥ 20 ns")):
+        assert series_record("", data)["max_is_lower_bound"] is ("≥" in text)
+        assert f", max {text}" in headline(data)
 
 
 def test_a_doubt_stands_beside_the_modes_and_hides_nothing(tmp_path):

@@ -18,13 +18,16 @@ from latencykit.simulate.server import Server, Stall, exponential, mixture
 TWO = Server(exponential("1ms"), servers=8, stalls=[Stall(3, 2), Stall(12.25, 0.5)])
 
 
+def two_stalls(loop: str) -> lk.Samples:
+    paced = loop == "paced"
+    return paced_loop(TWO, 200, 20, connections=4) if paced else open_loop(TWO, fixed(200, 20))
+
+
 @pytest.mark.parametrize("loop", ["open", "paced"])
 def test_stalls_of_samples(loop: str) -> None:
-    samples = (
-        open_loop(TWO, fixed(200, 20))
-        if loop == "open"
-        else paced_loop(TWO, 200, 20, connections=4)
-    )
+    samples = two_stalls(loop)
+    later = lk.find_stalls(samples.between(2.5))["start"]  # a selection keeps the clock of its run
+    assert later.tolist() == pytest.approx([3, 12.25], abs=0.03)
     found = lk.find_stalls(samples)
     assert found.columns.tolist() == ["start", "end", "duration", "worst", "missing", "share"]
     assert found["start"].tolist() == pytest.approx([3, 12.25], abs=0.03)
@@ -39,12 +42,7 @@ def test_stalls_of_samples(loop: str) -> None:
 @pytest.mark.parametrize("loop", ["open", "paced"])
 @pytest.mark.parametrize("interval", ["1s", "250ms"])
 def test_stalls_of_a_log_are_known_to_an_interval(loop: str, interval: str) -> None:
-    samples = (
-        open_loop(TWO, fixed(200, 20))
-        if loop == "open"
-        else paced_loop(TWO, 200, 20, connections=4)
-    )
-    found = lk.find_stalls(samples.to_log(interval))
+    found = lk.find_stalls(two_stalls(loop).to_log(interval))
     width = 1.0 if interval == "1s" else 0.25
     assert found["start"].tolist() == pytest.approx([3, 12.25], abs=width)
     assert found["duration"].tolist() == pytest.approx([2, 0.5], rel=0.02)
