@@ -111,7 +111,7 @@ def command(
         merged = merged if interval is None else merged.resample(interval)
     with atomic(out, given.files) as temporary:
         write_series({out.stem: merged}, temporary)
-    count, intervals = merged.histogram().count, 0
+    count, intervals = merged.histogram().requests, 0
     text = f"wrote {out}: {count:,} values"
     if isinstance(merged, HistogramLog):
         intervals = len(merged)

@@ -43,7 +43,7 @@ SENTENCES = {
     "clock ticks": "times were read from a clock that ticks every {tick:value}",
     "timeout": "{number:count} requests took {took:value}: if that is a timeout, or the recorder's "
     "highest value, {statistic} is unknown",
-    "censored": "{number:count} values are known only to be at least {bound:value}",
+    "censored": "of {number:request} only a lower bound is known, {bound:value}",
     "corrected": "corrected counts are estimates and have no interval",
     "failed": "{failed:count} of {of:count} requests failed",
     "among failed": "{failed:count} of {of:count} requests failed, and {statistic} falls among "

@@ -232,11 +232,11 @@ def test_requests_stored_in_different_units_are_merged(run, requests, tmp_path):
 
 
 def test_histograms_are_merged_into_one(run, tmp_path):
-    path, both = next((DATA / "formats/wrk").glob("*/stdout.txt")), tmp_path / "both.json"
-    assert run("merge", path, path, "-o", both)[0] == 0
+    path, both = DATA / "formats/redis-benchmark/clipped/stdout.txt", tmp_path / "both.json"
+    counted = run.json("merge", path, path, "-o", both)["count"]
     merged, one = lk.read(both), lk.read(path)
     assert isinstance(merged, lk.Histogram)
-    assert merged.count == 2 * one.count
+    assert (merged.count, counted) == (2 * one.count, 2 * one.requests)
     assert merged.max == one.max
 
 
