@@ -85,10 +85,9 @@ def parse_duration(text: str | float, default: str | None = None) -> float:
     >>> parse_duration("1.5ms"), parse_duration("1m2.3s"), parse_duration(2, "s")
     (1500000.0, 62300000000.0, 2000000000.0)
     """
-    words = str(text)
+    words, total, at = str(text), 0.0, 0
     if default is not None and re.fullmatch(rf"\s*{_NUMBER}\s*", words):
-        return float(words) * NANOSECONDS[default]
-    total, at = 0.0, 0
+        total, at = float(words) * NANOSECONDS[default], len(words)
     pattern = re.compile(_PART)
     while part := pattern.match(words, at):
         factor = _SPELLINGS.get(part[2]) or _SPELLINGS.get(part[2].lower())

@@ -304,10 +304,11 @@ def facts_of(
         raise InvalidArgumentError(
             f"an expected interval must be longer than nothing, not {expected_interval!r}"
         )
-    for name, value in (("a rate", rate), ("a number of connections", connections)):
+    length = None if duration is None else parse_duration(duration, "s") / 1e9
+    stated = {"a rate": rate, "a number of connections": connections, "a duration": length}
+    for name, value in stated.items():
         if value is not None and not 0 < value < math.inf:
             raise InvalidArgumentError(f"{name} must be positive and finite, not {value!r}")
-    length = None if duration is None else parse_duration(duration, "s") / 1e9
     data = data.to_unit("ns") if has_unit else data
     data = in_succession(data) if isinstance(data, HistogramLog) else data
     series = busy = None

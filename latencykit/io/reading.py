@@ -477,9 +477,10 @@ def select(source: Source, selection: Selection) -> list[tuple[str, str, Data]]:
         data = _with_measure(data, selection.measure)
         parts = _parts(data, selection)
         split = len(parts) > 1 and not selection.tags
-        if split and (TOTAL in parts_named or (whole and selection.totals)):
-            entries.append((name, TOTAL, _window(data.with_run(aggregate=True), selection)))
+        if split:
             tags.add(TOTAL)
+            if TOTAL in parts_named or (whole and selection.totals):
+                entries.append((name, TOTAL, _window(data.with_run(aggregate=True), selection)))
         elif name == total_of_all:
             entries.append((name, name, _window(data, selection)))
             tags.add(TOTAL)

@@ -126,9 +126,9 @@ def test_every_command_takes_the_total(run, requests, tmp_path, monkeypatch, wor
 
 
 def test_files_of_several_series_without_a_total_say_so(run):
-    path = DATA / "formats/jmh-json"
-    path = next(path for path in path.glob("*/*") if len(lk.read_all(path)) > 1)
+    path = next(p for p in (DATA / "formats/jmh-json").glob("*/*") if len(lk.read_all(p)) > 1)
     assert "has no series 'total'" in run.refused("summary", path, "--series", "total")
+    assert "did you mean 'total'?" in run.refused("summary", TAGGED, "--series", "tota")
 
 
 def test_a_page_names_the_column_and_the_value_of_each_part(run, tmp_path):
