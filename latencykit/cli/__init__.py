@@ -67,6 +67,8 @@ TASKS = {
     },
 }
 
+_ALIASES = {"capacity": "load"}
+
 
 class OutputClosedError(Exception):
     """Standard output is closed; click would end a `BrokenPipeError` with 1, which is a verdict."""
@@ -96,7 +98,7 @@ class Tasks(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        known = self.list_commands(ctx)
+        known, args = self.list_commands(ctx), [_ALIASES.get(args[0], args[0]), *args[1:]]
         if args[0] not in known and not args[0].startswith("-"):
             ctx.fail(f"No such command {args[0]!r}{did_you_mean(args[0], known)}")
         return super().resolve_command(ctx, args)

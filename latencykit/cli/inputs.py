@@ -38,6 +38,8 @@ class Input:
     path: str = field(compare=False)
     series: str = field(default="", compare=False)
     """Its name in the file."""
+    label: str | None = field(default=None, compare=False)
+    """Of the file, if it was named as NAME=path."""
 
 
 def expand(files: Sequence[str]) -> list[tuple[str | None, str]]:
@@ -106,7 +108,7 @@ def load(
         [(without_secrets(entry.path), entry.name, entry.data) for entry in entries]
     )
     loaded = [
-        Input(name, data, entry.path, entry.series)
+        replace(entry, name=name, data=data)
         for entry, (name, data) in zip(entries, names.items(), strict=True)
     ]
     if notes:
@@ -178,7 +180,10 @@ def load_files(
             for name, _ in series
         ]
         files.append(
-            [Input(name, data, path, own) for name, (own, data) in zip(names, series, strict=True)]
+            [
+                Input(name, data, path, own, label)
+                for name, (own, data) in zip(names, series, strict=True)
+            ]
         )
     return files
 

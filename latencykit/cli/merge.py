@@ -96,7 +96,8 @@ def command(
                 reason = str(error).partition(";")[0]
                 hint = "merge takes logs, requests and HDR histograms"
                 raise InvalidArgumentError(f"{entry.path}: {reason}; {hint}") from None
-            tag = Path(without_secrets(entry.path)).stem if tag_by_file else None
+            named = entry.label or Path(without_secrets(entry.path)).stem
+            tag = named if tag_by_file else None
             if tag is None and len(log.run.tags) == 1 and not isinstance(entry.data, HistogramLog):
                 tag = log.run.tags[0]
             parts.append(log.with_tag(tag))

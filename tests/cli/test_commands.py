@@ -112,9 +112,9 @@ def test_merge_keeps_tags_and_counts(run, tmp_path):
     series = run.json("summary", out)["series"]
     tags = [(), (), ("get",), ("set",)]  # the total has none either
     assert sorted(tuple(one["tags"]) for one in series) == tags
-    run("merge", RAW, SCHEDULED, "-o", out, "--tag-by-file")
+    run("merge", f"before={RAW}", SCHEDULED, "-o", out, "--tag-by-file")
     series = run.json("summary", out)["series"]
-    assert [one["tags"] for one in series] == [[], ["scheduled"], ["uncorrected"]]
+    assert [one["tags"] for one in series] == [[], ["before"], ["scheduled"]]
 
 
 def test_adding_a_file_to_itself_is_said(run, tmp_path):

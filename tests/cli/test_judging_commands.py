@@ -270,7 +270,7 @@ def sweep(tmp_path_factory):
 
 @pytest.mark.slow
 def test_load_finds_the_capacity(run, sweep):
-    found = run.json("load", *sweep, "--slo", "99=20ms")
+    found = run.json("capacity", *sweep, "--slo", "99=20ms")
     assert [row["rate"] for row in found["rows"]] == [300, 600, 700, 750, 780, 850, 950]
     assert {row["percentile"] for row in found["rows"][0]["percentiles"]} == {50, 90, 99, 99.9}
     capacity = found["capacity"]
