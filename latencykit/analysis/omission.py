@@ -164,10 +164,14 @@ def diagnose(
     listed_stalls = _listed(facts, stalls, explained)
     shown = len(stalls) > 0 if facts.timed else facts.stall > 0
     listed = len(listed_stalls) > 0 if facts.timed else facts.stall > 0
-    sent_on = facts.trace is not None and not (shown or facts.at_full_speed)
-    if sent_on and left is not None:
-        due, sent = float(left.due.sum()), float(left.sent.sum())
-        sent_on = due >= VERDICT.min_due and due - sent <= TRACE.missing_deviations * math.sqrt(due)
+    sent_on = facts.timed and not (listed or facts.at_full_speed)
+    if sent_on and left is not None and explained is not None:
+        due = float(left.due.sum())
+        unsent = float((left.due - left.sent if facts.trace else left.missing).sum())
+        # An interval of a log, or more, lies within each time of slow requests.
+        sent_on = due >= VERDICT.min_due and left.due.min() >= 2 * left.blur
+        sent_on &= not (shown and explained.chance)
+        sent_on &= unsent <= TRACE.missing_deviations * math.sqrt(due)
     refused = {"failed-in-stalls", "contradicts-itself"} & set(findings)
     if material and omission >= VERDICT.likely and omitted >= VERDICT.min_missing and not refused:
         verdict, sure = "omits", omission >= VERDICT.sure
@@ -273,8 +277,10 @@ def _judged(facts: Facts) -> tuple[Stalls, StallRecord | None, Explained | None]
 
 
 def _listed(facts: Facts, stalls: Stalls, explained: Explained | None) -> Stalls:
-    """The stalls on the clock of the run; none where chance may have left such slow requests."""
-    if explained and explained.chance > 1 - VERDICT.likely:
+    """The stalls on the clock of the run; none that chance leaves, or that delayed no others."""
+    if explained and (
+        explained.chance > 1 - VERDICT.likely or explained.probability["isolated"] >= VERDICT.likely
+    ):
         stalls = replace(Stalls.none(*stalls.notes), pause=stalls.pause)
     period = period_of(stalls.end, facts.duration or 0.0)
     notes = [Note(period.words, "period")] if period else []

@@ -701,15 +701,11 @@ def _stalls_of_log(log: HistogramLog, series: IntervalSeries) -> Stalls:
         reference, spans.positions, np.repeat(worst, as_positions(spans.last - spans.first))
     )
     reference[reference == 0] = worst.max()
-
-    def count_slower() -> Ints:
-        by_row = np.empty(reference.size)
-        by_row[order] = reference * 1e9 / factor
-        fold = SlowFold(by_row)
-        scan(log, fold)
-        return np.asarray(fold.counts[:, order])
-
-    slower = count_slower()
+    by_row = np.empty(reference.size)
+    by_row[order] = reference * 1e9 / factor
+    fold = SlowFold(by_row)
+    scan(log, fold)
+    slower = fold.counts[:, order]
     # Of a longer time with slow requests all through, a stall has that part.
     covered = _own_sums(rows.length, spans)
     longest_time = LOG.max_lengths * (spans.duration + spans.most(rows.length))
@@ -732,12 +728,12 @@ def _stalls_of_log(log: HistogramLog, series: IntervalSeries) -> Stalls:
     is_uniform &= evenly_spread(n_slow, np.zeros_like(n_slow), share * due, LOG.min_fifth_requests)
     others = np.ones(rows.start.size, np.bool_)  # their requests may be slow as well
     others[_positions(spans.first[stopped | is_uniform], spans.last[stopped | is_uniform])] = False
-    longest_stall = worst[stopped | is_uniform].max(initial=0.0)
-    usual = slower  # of the requests of other intervals, those as slow as a stall's
-    if (reference[others] < longest_stall).any():
-        reference[others] = longest_stall
-        usual = count_slower()
-    usual_slow = usual[:, others].sum(axis=1)[:, None]
+    usual_slow = np.zeros((len(LEVELS), worst.size))  # of these, those as slow as each stall's
+    if not others.all():
+        rest = log[np.sort(order[others])].histogram()
+        above = np.append(np.cumsum(rest.counts[::-1])[::-1], 0)
+        levels = np.array(LEVELS)[:, None] * worst * 1e9 / factor
+        usual_slow = above[np.searchsorted(rest.counted.high, levels, "right")]
     baseline = usual_slow / max(float(rows.length[others].sum()), TINY) * part * covered
     is_uniform &= evenly_spread(n_slow, baseline, share * due, LOG.min_fifth_requests)
 

@@ -83,7 +83,7 @@ def sentences_of(result: Diagnosis) -> tuple[str, ...]:
     stall, left, sure = _stall_text(result), result.left, _how_sure(result)
     if result.verdict == "omits":
         texts = [stall, _missing_text(result), sure, *first, *findings.values()]
-    elif result.verdict == "clean" and _is_samples(result) and not len(result.detected_stalls):
+    elif result.verdict == "clean" and left and left.timed and not len(result.detected_stalls):
         due = f"{_due_text(result)}, within what chance allows: the slow ones delayed no others"
         stall += "; others were sent meanwhile"
         texts = [stall, due, sure, *first, *findings.values()]
@@ -269,9 +269,9 @@ def _due_text(result: Diagnosis) -> str:
     when = "in that time"
     if left.timed and not len(result.detected_stalls):  # no sentence names a time
         when = "while slow requests were in flight"
-        if not _is_samples(result):
+        if not _is_samples(result) and result.verdict != "clean":
             return ""
-    elif left.timed and not _is_samples(result):  # a log shows what waited, and what is missing
+    if left.timed and not _is_samples(result):  # a log shows what waited, and what is missing
         due, waited = float(left.due.sum()), float((left.throughout + left.partial).sum())
         there = max(there, min(waited, due), due - float(left.missing.clip(0, left.due).sum()))
     text = f"at {_speed(left.rate)}/s, {about}{show(due)} requests were due {when}"

@@ -405,14 +405,12 @@ def test_dropped_iterations_are_an_overload_unless_they_are_few(dropped: int, na
 
 def test_a_report_that_cannot_be_true_decides_nothing() -> None:
     run = Run(tool="hey", loop="closed", corrected="none", connections=10, duration=10.0)
-    slow = lk.Histogram.of(np.full(1000, 2e9)).with_run(**vars(run))
     wrong = lk.Histogram.from_percentiles(
         [50, 90, 99], [1e6, 2e6, 3e6], 1000, reported_stats={"mean": 2e9, "max": 3e9}, run=run
     )
     found = lk.diagnose(wrong)
     assert (found.verdict, found.corrected) == ("unknown", None)
     assert "contradicts itself" in found.summary
-    assert slow.mean == pytest.approx(2e9, rel=0.01)
     late = lk.Histogram.from_percentiles(
         [50, 90, 99], [1e6, 2e6, 3e6], 1000, reported_stats={"max": 90e9}, run=run
     )
@@ -422,14 +420,16 @@ def test_a_report_that_cannot_be_true_decides_nothing() -> None:
 # ---------------------------------------------------------------- formulas
 
 
-@pytest.mark.parametrize("rate", [50, 200, 1000])
-def test_nothing_is_missing_where_others_were_sent_on(rate):
-    rng = np.random.default_rng(rate)
+@pytest.mark.parametrize(("rate", "log"), [(50, False), (200, False), (1000, False), (200, True)])
+def test_nothing_is_missing_where_others_were_sent_on(rate, log):
+    rng = np.random.default_rng(rate + log)
     start, duration = np.cumsum(rng.exponential(1e9 / rate, 60_000)), rng.lognormal(14.5, 1, 60_000)
-    slow = rng.random(60_000) < 0.001
-    duration[slow] = rng.uniform(0.2e9, 1.4e9, int(slow.sum()))
-    found = lk.diagnose(lk.Samples(start=start, duration=duration))
-    assert (found.verdict, found.sure) == ("clean", True)
+    slow = np.arange(60_000) // 60 == 500 if log else rng.random(60_000) < 0.001
+    duration[slow] = rng.uniform(0.2e9, 2.4e9 if log else 1.4e9, int(slow.sum()))
+    samples = lk.Samples(start=start, duration=duration)
+    found = lk.diagnose(samples.to_log("1s") if log else samples)
+    assert len(found.stalls) == 0
+    assert (found.verdict, found.sure or log) == ("clean", True)
     assert "others were sent meanwhile" in found.sentences[0]
     assert "within what chance allows" in found.sentences[1]
 
