@@ -611,8 +611,6 @@ class _Refused:
 
     def error(self, line: int, reason: str, expected: str = "") -> CorruptInputError:
         """Return the error of a line."""
-        if b"\0" in reason.encode("utf-8", "replace"):
-            reason = printable(reason)
         before = bisect_left(self._found["line"], line)
         read = f"{before:,} intervals before it were read; --lenient skips such lines"
         return self._source.corrupt(line, reason, expected, read)

@@ -76,7 +76,6 @@ def refuse_rows(
 # ------------------------------------------------------------
 # Compressed inputs as streams: known by magic number, decoded piece by piece, kept as far as they
 # go.
-#
 
 _MAGIC = {b"\x1f\x8b": "gzip", b"\xfd7zXZ\x00": "xz", b"BZh": "bzip2", b"\x28\xb5\x2f\xfd": "zstd"}
 _MESSAGES = "zstd messages"

@@ -84,7 +84,6 @@ def _per_request(
         unfinished=max(run.unfinished - int((codes == _UNFINISHED).sum()), 0),
     )
     if start is not None and start.size:
-        number = np.empty_like(number)
         number[np.argsort(start, kind="stable")] = np.arange(codes.size)
     series: dict[str, Data] = {}
     for name, latency in values.items():

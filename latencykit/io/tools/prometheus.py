@@ -109,12 +109,6 @@ def unit_said(text: str) -> str | None:
     return units.pop() if len(units) == 1 else None
 
 
-def _label_text(labels: Mapping[str, object]) -> str:
-    """Labels as a scrape writes them: ``{code="200",path="/"}``, or nothing."""
-    inner = ",".join(f'{name}="{value}"' for name, value in labels.items())
-    return f"{{{inner}}}" if inner else ""
-
-
 def _is_failure(labels: Mapping[str, object]) -> bool:
     """True if a label says that these requests failed: a status of 5xx, or an outcome in words."""
     return any(
@@ -138,7 +132,8 @@ def family_series(family: str, members: Mapping[Labels, Any]) -> Series:
         with contextlib.suppress(LatencyKitError):
             yield family, _sum_of(good, failed)
     for labels, data in parts:
-        yield family + _label_text(labels), data
+        inner = ",".join(f'{name}="{value}"' for name, value in labels.items())
+        yield family + (f"{{{inner}}}" if inner else ""), data  # as a scrape writes them
 
 
 def _sum_of(parts: Sequence[Any], failed: int) -> Any:
