@@ -352,10 +352,16 @@ def _findings(facts: Facts, left: StallRecord | None, stalls: Stalls) -> tuple[s
     sending = seconds - facts.longest
     omitted = 0.0 if left is None else float(left.omitted.sum())
     failures = run.failed + run.timeouts
-    if facts.trace is not None:
-        lost_at = facts.trace.start[~facts.trace.good]
-        within = np.searchsorted(lost_at, stalls.end) - np.searchsorted(lost_at, stalls.start)
-        failures = int(within.sum())
+    if facts.trace is not None:  # in stalls, unless requests fail as often outside them
+        sent_at, failed = facts.trace.start, ~facts.trace.good
+        sent, failures = (
+            int((np.searchsorted(at, stalls.end) - np.searchsorted(at, stalls.start)).sum())
+            for at in (sent_at, sent_at[failed])
+        )
+        outside = (int(failed.sum()) - failures) / max(sent_at.size - sent, 1)
+        by_chance = outside * sent
+        if failures <= by_chance + TRACE.missing_deviations * math.sqrt(by_chance):
+            failures = 0
     # More requests than were due, or more slow ones than one stall can hit.
     over_corrected = False
     if facts.corrected_by in ("us", "tool") and facts.extent_known and seconds and facts.count:

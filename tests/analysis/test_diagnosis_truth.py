@@ -248,6 +248,9 @@ def test_refusals_while_frozen_give_one_answer_for_one_run() -> None:
     for data in (samples, samples.to_log("1s"), samples.to_log("100ms"), samples.histogram()):
         found = lk.diagnose(data, rate=200, duration="30s")
         assert (found.verdict, "failed-in-stalls" in found.findings) == ("unknown", True), data
+    errors = np.where(np.arange(6000) % 50, 0, OUTCOMES.index("error")).astype(np.int8)
+    evenly = lk.Samples(start=1e9 * sent, duration=1e9 * took, outcome=errors)  # 16 in the stall
+    assert lk.diagnose(evenly).verdict == "clean"
     without = lk.diagnose(samples.to_log("1s").with_run(failed=0))
     assert without.verdict == "omits", (
         "the same counts with nothing that failed are those of sixteen connections that waited"

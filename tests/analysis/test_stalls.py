@@ -33,9 +33,8 @@ def test_stalls_of_samples(loop: str) -> None:
     assert found["start"].tolist() == pytest.approx([3, 12.25], abs=0.03)
     assert found["duration"].tolist() == pytest.approx([2, 0.5], abs=0.03)
     assert (found["worst"] / 1e9).tolist() == pytest.approx([2, 0.5], abs=0.03)
-    assert found["missing"].tolist() == pytest.approx(
-        [0, 0] if loop == "open" else [396, 96], abs=4
-    )
+    missing = [0, 0] if loop == "open" else [396, 96]
+    assert found["missing"].tolist() == pytest.approx(missing, abs=4)
     assert (found["share"] > 0.9).all()
 
 
@@ -46,9 +45,8 @@ def test_stalls_of_a_log_are_known_to_an_interval(loop: str, interval: str) -> N
     width = 1.0 if interval == "1s" else 0.25
     assert found["start"].tolist() == pytest.approx([3, 12.25], abs=width)
     assert found["duration"].tolist() == pytest.approx([2, 0.5], rel=0.02)
-    assert found["missing"].tolist() == pytest.approx(
-        [0, 0] if loop == "open" else [398, 98], abs=6
-    )
+    missing = [0, 0] if loop == "open" else [398, 98]
+    assert found["missing"].tolist() == pytest.approx(missing, abs=6)
 
 
 def test_one_shard_is_distinguished_from_the_whole() -> None:
