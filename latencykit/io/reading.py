@@ -129,7 +129,7 @@ def detect(source: Source, name: str | Format | None = None) -> Format:
         sure = {entry.name for confidence, entry in asked if confidence > Confidence.GENERIC}
         claims = {entry.name: confidence for confidence, entry in asked if confidence}
         claims.pop("hlog", None)  # by its name only
-        weak = {*claims} <= {"csv", "percentile-lines"}  # which read parts of other reports
+        weak = {*claims} <= {"csv", "hdr-base64", "percentile-lines"}  # parts of other reports
         unknown = not any(confidence for confidence, _ in asked) and not broken
         changed = _changed(source, sure, unknown=unknown, weak=weak)
     best = max(confidence for confidence, _ in asked)
@@ -175,6 +175,10 @@ _ABOVE = 5  # lines
 _BLANK = re.compile(r"\s*")
 _PROSE = re.compile(r"\s*(?:[A-Za-z][^\n\t]*(?: \S|:)[^\n\t]*)?")  # a head of a table has tabs
 _SENTENCE = re.compile(r"\s*(?:[A-Za-z']+(?: [\w',-]+){2,40} ?[:.])?\s*")
+_AROUND = re.compile(  # words, tags, marks of what was left out
+    r"(?:(?:[-*+#]{1,6}|\d+[.)]) +)?[A-Za-z](?=.*(?: \S|[:.!?]))(?:[^\n\t|={}\",;]|[,;] )*|\s*"
+    r"|(?:</?[a-z][^<>\n]*>[^<>\n]*)+|[\[(<]?(?:\.\.\.|\u2026|snip)[\])>]?"
+)
 _OBJECT = re.compile(r"\s*(?:[\w$=]{1,60} ){0,3}[{\[]")
 
 
@@ -191,6 +195,8 @@ def _changes(
     for prefix in prefixes:  # a header or a title has no time of its own
         titled = weak and re.fullmatch(rf"(?:{prefix})[A-Za-z\"][^\d\n]*", lines[0])
         yield {"prefix": prefix}, Confidence.GENERIC if titled else Confidence.LIKELY
+    if source.lines is None and not source.above and head.whole:
+        yield from _blocks(lines, unknown=unknown, weak=weak)
     words, between = (_PROSE, _BLANK) if unknown else (_SENTENCE, _SENTENCE)
     above = [] if source.above or _CONTROL.search(head.data) else lines[: _ABOVE + 1]
     for number, (line, first) in enumerate(pairwise(above), 1):
@@ -207,9 +213,31 @@ def _changes(
             yield {"pasted": pasted + LITERAL}, Confidence.GENERIC
 
 
+def _blocks(
+    lines: list[str], *, unknown: bool, weak: bool
+) -> Iterator[tuple[dict[str, Any], Confidence]]:
+    """Yield what leaves of a page, a mail or a comment its report, without the words around."""
+    from latencykit.io.text_reports import line_prefixes
+
+    marked = [k for k, line in enumerate(lines) if not _AROUND.fullmatch(line)] or [0]
+    begin, end = marked[0], marked[-1] + 1
+    words = "".join(lines[:begin] + lines[end:])
+    if not words.strip() or not (unknown or weak or lines[begin][:1] == ">"):
+        return
+    block: dict[str, Any] = {"above": begin, "lines": end - begin}
+    prefixes = [*line_prefixes("\n".join(lines[begin:end]))]
+    for prefix in reversed(prefixes):
+        yield {"prefix": prefix, **block}, Confidence.GENERIC if unknown else Confidence.LIKELY
+    beside = [*lines[begin - 1 : begin], *lines[end : end + 1]]  # may be corrupt rows
+    bare = not any(re.match(r"\w", line) for line in beside) and not re.search(r"\d", words)
+    document = lines[begin][:1] in ("{", "[")
+    if not prefixes and (unknown or weak) and (document or bare):
+        yield block, Confidence.GENERIC if document else Confidence.LIKELY
+
+
 def _changed(source: Source, sure: set[str], *formats: Format, unknown: bool, weak: bool) -> bool:
     """Change a source so that readers know it then, all that are sure of it without, too."""
-    head, given = source.head, (source.prefix, source.above, source.pasted)
+    head, given = source.head, (source.prefix, source.above, source.lines, source.pasted)
     if head.is_dir or "\ufffd" in head.text or b"\0" in head.data:
         return False
     known_logs = (name for name, row in registry.table().items() if row["module"] == _LOG_LINES)
@@ -217,14 +245,14 @@ def _changed(source: Source, sure: set[str], *formats: Format, unknown: bool, we
     for change, least in [*_changes(source, unknown=unknown, weak=weak)]:
         if timed and "prefix" in change:
             continue
-        source.prefix, source.above, source.pasted = given
+        source.prefix, source.above, source.lines, source.pasted = given
         vars(source).update(change)
         del vars(source)["head"]
         asked = [(_sniffed(entry, source, []), entry) for entry in formats] or _asked(source, [])
         known = {entry.name for level, entry in asked if level >= least and entry.name != "hlog"}
         if known and sure <= known:
             return True
-    source.prefix, source.above, source.pasted = given
+    source.prefix, source.above, source.lines, source.pasted = given
     vars(source)["head"] = head
     return False
 

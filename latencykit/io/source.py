@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field
 from enum import IntEnum
 from functools import cached_property, partial
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -404,6 +405,7 @@ class Source:
         self.pasted: tuple[tuple[re.Pattern[bytes], bytes], ...] = ()
         self.prefix = ""  # pattern of what stands before every line and is left out
         self.above = 0  # lines above the text, which are left out
+        self.lines: int | None = None  # of a text with other words below, how many are its own
         # of a log that was decoded while it was read, its highest latency in the log's unit
         self.highest: float | None = None
         self.path = Path(path)
@@ -441,6 +443,9 @@ class Source:
                 stream = io.BufferedReader(lines, 1 << 17)
             for _ in range(self.above):
                 stream.readline()
+            if self.lines is not None:
+                with stream as whole:
+                    stream = io.BytesIO(b"".join(islice(whole, self.lines)))
             return cast("IO[bytes]", stream)
         except (CorruptInputError, MissingPackageError):
             raw.close()
@@ -568,7 +573,8 @@ PASTED = (
     (re.compile(rb"(?m)(?<![ ]) ++(?=\r?$)"), b""),
     (re.compile(rb"(?m)^`([^`\n]{1,4000})`(?=\r?$)"), rb"\1"),
     (re.compile(rb"(?<![*/\w])\*\*([\w.+\xc2-][^*/\n]{0,40})\*\*(?![*/])"), rb"\1"),
-    (re.compile(rb"(?m)(?<![>\s])(?:</(?:code|pre|p)>)+(?=\r?$)"), b""),
+    (re.compile(rb"(?m)(?<![>\s])(?:</(?:code|pre|p)>|```)+(?=\r?$)"), b""),
+    (re.compile(rb"(?m)^(?:</code>)?</?pre>(?:<code[^>\n]{0,80}>)?"), b""),
     (re.compile(rb"(?m)" + _PROMPT + rb"(?=\r?$)"), b""),
     (re.compile(rb"(?m)^\[[\w.-]{1,80}@[^\]\n]{1,80}\][$#%>] (?=\S)"), b"$ "),
     (re.compile(rb"(?<=[^\n])\n+real%suser%ssys%s\s*\Z" % ((_SECONDS,) * 3)), b"\n"),  # bash's time

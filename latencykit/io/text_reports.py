@@ -62,9 +62,9 @@ def line_prefixes(text: str) -> Iterator[str]:
     lines = [line for line in text.split("\n") if line.strip()]
     prefix = ""
     for _ in range(_ROUNDS):
-        indent = min((len(line) - len(line.lstrip(" ")) for line in lines), default=0)
+        indent = min((line[: -len(line.lstrip(" \t"))] for line in lines), key=len, default="")
         name = _CONTAINER.match(lines[0]) if lines else None
-        own = [" " * indent] * bool(indent) + ([re.escape(name[0]) + "[ \t]?"] if name else [])
+        own = [indent] * (indent != "") + ([re.escape(name[0]) + "[ \t]?"] if name else [])
         quotes = (*own, *_QUOTES)
         quote = next((q for q in quotes if lines and all(re.match(q, row) for row in lines)), None)
         if quote is None:

@@ -115,10 +115,12 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:
             points[float(cells[0])] = value(cells[1])
         elif below and re.match(r"[\w]", cells[0]):
             break
-    codes = re.search(r"^(\d+) 2xx responses, (\d+) non 2xx responses", text, re.MULTILINE)
-    total = re.search(r"^([\d.]+)([kM]?) requests in ([\d.]+)s", text, re.MULTILINE)
-    errors = re.search(r"^([\d.]+)([kM]?) errors \(([\d.]+)([kM]?) timeouts\)", text, re.MULTILINE)
-    seconds_sampled = fact(text, r"^# of samples: (\d+)", int)
+    codes = re.search(r"^[ \t]*(\d+) 2xx responses, (\d+) non 2xx responses", text, re.MULTILINE)
+    total = re.search(r"^[ \t]*([\d.]+)([kM]?) requests in ([\d.]+)s", text, re.MULTILINE)
+    errors = re.search(
+        r"^[ \t]*([\d.]+)([kM]?) errors \(([\d.]+)([kM]?) timeouts\)", text, re.MULTILINE
+    )
+    seconds_sampled = fact(text, r"^[ \t]*# of samples: (\d+)", int)
     refused = int(codes[2]) if codes else 0
     failures, late = (
         (round(float(errors[k]) * _SCALE[errors[k + 1]]) for k in (1, 3)) if errors else (0, 0)
@@ -137,7 +139,7 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:
     run = Run(
         tool="autocannon", loop="closed", measure="service", corrected="unknown", unit="ms",
         duration=float(total[3]) if total else None, achieved=rate,
-        connections=fact(text, r"^(\d+) connections?(?! with)\b", int),
+        connections=fact(text, r"^[ \t]*(\d+) connections?(?! with)\b", int),
         failed=max(failures - late, 0) + refused, timeouts=late, notes=tuple(notes),
     )  # fmt: skip
     if not count and not stats.get("max"):

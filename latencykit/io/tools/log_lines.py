@@ -286,6 +286,7 @@ _PRESETS = {  # atomic groups, or a long line takes the square of its length
         r"(?:\d+ bytes, (?P<latency_ms>[\d.]+) ms|(?P<outcome>timed out))",
         failed=r"(?!)", late="timed out",
     ),
+    "curl": Log(r"^[ \t]*time_total:?[ \t]*(?P<latency_s>\d+\.\d+)(?: ?s(?:ec)?)?[ \t]*$"),
     "alb": Log(
         rf"^(?>.*?(?<!\S)(?=(?:https?|h2|grpcs|wss?) \d{{4}}-))(?P<scheme>\w+) {_ELB}",
         tool="ALB", notes=(_ELB_NOTE,),

@@ -29,15 +29,15 @@ _REPLY = re.compile(
 )
 _SENT = re.compile(
     r"\b(\d+) packets transmitted, (\d+) (?:packets )?received|Sent = (\d+), Received = (\d+)"
-    r"|^(\d+) [^\d\n,]+, (\d+) [^\d\n,]+, (?:\+\d+ [^\d\n,]+, )?[\d.,]+ ?%"
+    r"|^[ \t]*(\d+) [^\d\n,]+, (\d+) [^\d\n,]+, (?:\+\d+ [^\d\n,]+, )?[\d.,]+ ?%"
     r"|: [^\W\d]+ = (\d+), [^\W\d]+ = (\d+), [^\W\d]+ = \d+",
     re.MULTILINE,
 )
 _BEGIN = re.compile(
-    r"^(?:H?PING|Pinging) \S|^[^=\n]{0,200}[ \t]\d+ [^\W\d][^=\n]{0,60}:[ \t]*$", re.MULTILINE
+    r"^[ \t]*(?:H?PING|Pinging) \S|^[^=\n]{0,200}[ \t]\d+ [^\W\d][^=\n]{0,60}:[ \t]*$", re.MULTILINE
 )  # what Windows says in any language ends in "32 bytes of data:"
 _TARGET = re.compile(
-    r"^--- (\S+) h?ping statistic"
+    r"^[ \t]*--- (\S+) h?ping statistic"
     r"|^[^\n]{0,80}?((?:\d{1,3}\.){3}\d{1,3}|[\da-f]{1,4}:[\da-f:]{2,40})[^\n]{0,40}:\n"
     r"[^\n=]{1,40}: [^\W\d]+ = \d+, ",
     re.MULTILINE,

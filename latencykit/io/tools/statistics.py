@@ -61,7 +61,7 @@ _TIMEIT = (
 
 # rows of a table, between which are rules: ``|latency (ms)|min = `0.34`, mean = `1.69`, …|``
 _NBOMBER = (
-    r"^[ |│]*(?:scenario )?name[ `|│]+(?P<name>[^`|│\n]{1,200}?)[ `|│]*\n(?:[^\w\n]*\n)?"
+    r"^[ |│]*(?:scenario )?name[ `|│]+(?P<name>[^\s`|│][^`|│\n]{0,199}?)[ `|│]*\n(?:[^\w\n]*\n)?"
     r"[ |│]*requests?(?: count)?[ |│]+(?:all|total) = `?\d+`?, ok = `?(?P<count>\d+)[^\n]*\n"
     r"(?:[^\w\n]*\n|[ |│]*RPS [^\n]*\n){0,3}"
     r"[ |│]*latency \(ms\)[ |│]+min = `?(?P<min>[\d.]+)`?, mean = `?(?P<mean>[\d.]+)`?, max = "
