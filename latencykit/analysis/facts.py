@@ -285,7 +285,8 @@ class Facts:
         order = np.argsort(self.series.start, kind="stable")
         order = order[self.series.count[order] > 1]
         work, squares = self.busy.work[order] / 1e9, self.busy.squares[order] / 1e9**2
-        return constant_load(work, squares, self.series.length[order])
+        count = self.series.count[order].astype(np.float64)
+        return constant_load(work, squares, count, self.series.length[order])
 
 
 def facts_of(

@@ -277,8 +277,9 @@ class Trace:
             passed = np.searchsorted(times, edges, "right")
             work += sign * (passed * edges - np.append(0.0, np.cumsum(times))[passed])
         at = np.minimum(self.start / self.span * bins, bins - 1).astype(np.int64)
+        count = np.bincount(at, minlength=bins).astype(np.float64)
         squares = np.bincount(at, self.latency**2, bins).astype(np.float64)
-        return constant_load(np.diff(work), squares, np.diff(edges))
+        return constant_load(np.diff(work), squares, count, np.diff(edges))
 
     def quiet_rate(self, begin: Floats, end: Floats) -> float:
         """Return the sends per second outside stalls, and what may be catching up after them."""
@@ -340,16 +341,17 @@ class Trace:
         return np.argsort(self.end, kind="stable")
 
 
-def constant_load(work: Floats, squares: Floats, length: Floats) -> bool:
+def constant_load(work: Floats, squares: Floats, count: Floats, length: Floats) -> bool:
     """Return whether a constant number of requests is in flight (Little's law): full speed."""
-    # The sums of latencies, `work`, vary far less than those of random arrivals, whose variance is
-    # the sum of their `squares`.
+    # The sums of latencies, `work`, vary far less than those of as many requests that are sent at
+    # equal times: these have the variance of their latencies. Random arrivals have more.
     for width, least in SLOW.load_widths:
         if length.size // width < least:
             break
-        sums, chance, lengths = (
-            in_groups(part, width) for part in (work, squares, np.maximum(length, TINY))
+        sums, above, number, lengths = (
+            in_groups(part, width) for part in (work, squares, count, np.maximum(length, TINY))
         )
+        chance = np.maximum(above - sums**2 / np.maximum(number, 1), 0.0)
         away = MAD * float(median(np.abs(sums / lengths - median(sums / lengths))))
         constant = away <= SLOW.max_load_variation * float(median(chance**0.5 / lengths))
         if constant and float(median(sums / lengths)) >= SLOW.min_load:

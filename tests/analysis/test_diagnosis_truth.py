@@ -93,16 +93,15 @@ def test_logs_show_that_a_loop_waited(kind: str, connections: int, seed: int) ->
     assert lk.diagnose(log).verdict == "omits"
 
 
-@pytest.mark.parametrize("connections", [2, 8])
-def test_a_log_shows_whether_a_loop_ran_at_full_speed(connections: int) -> None:
-    server = Server(exponential("10ms"), servers=64)
-    closed = simulate.closed_loop(server, 200, connections=connections)
-    arrivals = simulate.poisson(len(closed) / 200, 200)
-    users = simulate.open_loop(server, arrivals, duration=200)
-    loops = [
-        facts_of(run.to_log("1s").with_run(loop=None)).at_full_speed for run in (closed, users)
-    ]
-    assert loops == [True, False]
+@pytest.mark.parametrize("service", [exponential("10ms"), simulate.lognormal("10ms", 0.3)])
+def test_a_run_shows_whether_its_loop_ran_at_full_speed(service):
+    server = Server(service, servers=64)
+    closed = simulate.closed_loop(server, 200, connections=8)
+    schedules = [arrive(len(closed) / 200, 200) for arrive in (simulate.poisson, simulate.fixed)]
+    runs = closed, *(simulate.open_loop(server, times, duration=200) for times in schedules)
+    for forms in (runs, [run.to_log("1s") for run in runs]):
+        loops = [facts_of(form.with_run(loop=None)).at_full_speed for form in forms]
+        assert loops == [True, False, False]
 
 
 RARE = (
