@@ -20,18 +20,16 @@ if TYPE_CHECKING:
     from latencykit.views.page_series import PageSeries
 
 
-_NO_TIMES = (
-    "the source has no times, so it does not show how requests depend on each other; requests with "
-    "their starts, or an .hlog of the run, would decide"
-)
+_NO_TIMES = "the source has no times, so it does not show how requests depend on each other"
+_DECIDES = "requests with their starts, or an .hlog of the run, would decide"
 SENTENCES = {
     "text": "{text}",
     "omitted": "{text}",
     "no requests": "the measurement has no requests",
     "no count": "the source does not report the number of requests",
-    "no times": _NO_TIMES,
+    "no times": f"{_NO_TIMES}, and the range is that of independent ones; {_DECIDES}",
     "as reported": "as reported",
-    "no interval": f"as reported, without an interval ({_NO_TIMES})",
+    "no interval": f"as reported, without an interval ({_NO_TIMES}; {_DECIDES})",
     "needs values": "{statistic} needs the values or a histogram, and the source has reported "
     "numbers only",
     "not reported": "the source does not report p{percentile:.6g}",
