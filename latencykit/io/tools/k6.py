@@ -394,7 +394,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     body = text[start : detail.start() if detail else None]
     part = Section(body, text.count("\n", 0, start) + 1, source)
     metrics: Metrics = {}
-    timed, above = list[str](), ""
+    timed, above, asked = list[str](), "", 0.0
     for row in _ROW.finditer(part.text):
         name, cells = row[1], dict(_CELL.findall(row[2]))
         last = next(reversed(cells), "")
@@ -422,10 +422,13 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
             metrics.setdefault("vus_max", {})["value"] = float(cells.get("max", numbers[0]))
         elif name == "http_req_failed" and len(numbers) > 1:
             metrics[name] = {"rate": numbers[0], "passes": numbers[1]}
+            asked = numbers[-1] + (0 if " out of " in row[2] else numbers[1])
         elif numbers:
             rated = len(numbers) == 2 and row[2].rstrip().endswith("/s")
             counted = {"count": numbers[0], "rate": numbers[1] if rated else 0.0}
             metrics.setdefault(name, counted)  # a threshold is below the metric that it is of
+    if asked:  # of a summary that someone has cut
+        metrics.setdefault("http_reqs", {"count": asked, "rate": 0.0})
     series = _series_of_summary(metrics, timed, 0.0, source, options)
     # The lines of scenarios, before the run, and the last line of progress have more.
     arrivals, looping = _ARRIVALS.findall(text), _LOOPING.search(text)
