@@ -19,7 +19,14 @@ from latencykit._records import record
 from latencykit._text import brief_list, format_items
 from latencykit._typing import Floats, PathOrFrame
 from latencykit.analysis.given import as_data
-from latencykit.analysis.slo import SLO, Outcome, SLORow, for_all_series, why
+from latencykit.analysis.slo import (
+    SLO,
+    Outcome,
+    SLORow,
+    for_all_series,
+    why,
+    without_under_way,
+)
 from latencykit.core import Data
 from latencykit.core.evidence import Evidence, TimedSupport
 from latencykit.core.histogram import Histogram, histogram_of
@@ -486,12 +493,7 @@ def load_row(name: str, data: Any, confidence: float = 0.95) -> LoadRow:
     data = as_data(data, "a load curve")
     known = hasattr(data, "unit") and data.unit in NANOSECONDS
     counted: Any = data.to_unit("ns") if known else data
-    if known and counted.run.unfinished and counted.run.duration:
-        # Those under way when the run ended did not fail: on average L = λW (Little's law).
-        mean = (counted.histogram() if hasattr(counted, "histogram") else counted).mean
-        in_flight = (counted.run.achieved or _named(name) or 0.0) * mean / 1e9
-        if counted.run.unfinished <= in_flight + 3 * math.sqrt(in_flight) + 1:
-            counted = counted.with_run(unfinished=0)
+    counted = without_under_way(counted, counted.run.achieved or _named(name))
     timed, evidence = counted, None
     if not isinstance(data, Summary):
         evidence = counted.evidence() if hasattr(counted, "evidence") else None

@@ -243,6 +243,18 @@ def seconds_of(data: Any) -> float:
     return float(data.run.duration or length or 0.0)
 
 
+def without_under_way(data: Any, rate: float | None = None) -> Any:
+    """Leave out requests that were under way when a run ended: they did not fail."""
+    seconds = seconds_of(data)
+    if not (data.run.unfinished and seconds and data.unit in NANOSECONDS):
+        return data
+    mean = data.stats.get("mean", math.nan) if isinstance(data, Summary) else data.mean
+    rate = rate or data.run.achieved or (data.count or 0) / seconds
+    in_flight = rate * mean * NANOSECONDS[data.unit] / 1e9  # on average L = λW (Little's law)
+    few = data.run.unfinished <= in_flight + 3 * math.sqrt(in_flight) + 1
+    return data.with_run(unfinished=0) if few else data
+
+
 def check_limit(
     source: Any, statistic: str, limit: float, confidence: float, evidence: Any = None
 ) -> SLORow:
@@ -824,6 +836,9 @@ class SLO:
             evidence = source if isinstance(source, Evidence) else source.evidence()
         counted = evidence.whole if evidence else source
         assert isinstance(counted, Histogram | Summary | Distribution)
+        untimed = evidence is None or evidence.jackknife is None
+        if untimed and not isinstance(counted, Distribution):  # a tool's report of its run
+            counted = without_under_way(counted)
         limits = [(limit.statistic, limit.in_unit(counted.unit)) for limit in self.limits]
         rows = [check_limit(counted, *limit, confidence, evidence) for limit in limits]
         if not isinstance(counted, Distribution):

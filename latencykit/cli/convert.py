@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
+from contextlib import ExitStack
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import click
 
@@ -23,19 +27,30 @@ def command(
 ) -> None:
     """Convert a file to another format, by OUT's suffix: .hlog .hgrm .csv .json .parquet.
 
+    - is standard output: JSON, which keeps everything, or CSV with --format csv.
+
     \b
     latencykit convert run.hlog run.hgrm
     latencykit convert run.hlog run.csv --percentiles 50,99,99.9
+    latencykit convert run.hlog - | jq .
     """
     from latencykit.core.histogram_log import HistogramLog, expect
     from latencykit.io.writing import checked_suffix, write_series
 
-    checked_suffix(out)  # before anything is read
+    printed = str(out) == "-"
+    if not printed:
+        checked_suffix(out)  # before anything is read
     loaded = without_aggregates(load(given.selecting(totals=False)))
     for entry in loaded:
         if isinstance(entry.data, HistogramLog):
             expect(entry.data, keep=False)
-    with atomic(out, given.files) as temporary:
+    runs = {entry.name: entry.data.run for entry in loaded}
+    with ExitStack() as stack:
+        if printed:
+            folder = stack.enter_context(TemporaryDirectory())
+            temporary = Path(folder, "out.csv" if style == "csv" else "out.json")
+        else:
+            temporary = stack.enter_context(atomic(out, given.files))
         write_series(
             {entry.name: entry.data for entry in loaded},
             temporary,
@@ -44,5 +59,10 @@ def command(
             style="csv" if as_csv else "text",
             out_unit=given.out_unit,
         )
-    print_assumed_units({entry.name: entry.data.run for entry in loaded})
+        if printed:
+            print_assumed_units(runs, "json")  # beside the output
+            with temporary.open("rb") as file:
+                shutil.copyfileobj(file, sys.stdout.buffer)
+            return
+    print_assumed_units(runs)
     print_written({"output": str(out)}, style, f"wrote {out}")

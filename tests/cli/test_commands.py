@@ -97,6 +97,8 @@ def test_convert(run, tmp_path, suffix):
         pytest.importorskip("pyarrow", reason="the extra `arrow` is not installed")
     status, text, _ = run("convert", RAW, out, "--format", "json")
     assert (status, json.loads(text)) == (0, {"output": str(out)})
+    if suffix == ".json":
+        assert run("convert", RAW, "-")[:2] == (0, out.read_text())
     if suffix in (".hlog", ".json", ".parquet"):
         again = run.json("summary", out)["series"][0]
         first = run.json("summary", RAW)["series"][0]
