@@ -144,8 +144,7 @@ _FINDINGS = {
     "clipped": "many requests took {longest}, the maximum: a timeout, or the highest value that "
     "the recorder tracks",
     "clipped, censored": "{censored} known only to have taken more than {bound}",
-    "failed-in-stalls": "many requests failed, apparently during stalls; the latencies do not "
-    "include them",
+    "failed-in-stalls": "many requests failed{when}; the latencies do not include them",
     "fewer-than-due": "only {count} of {due} requests that were due have a latency",
 }
 """Findings by their codes."""
@@ -182,6 +181,7 @@ def _finding_text(result: Diagnosis, code: str) -> str:
         timeouts=format_items(run.timeouts, "request"),
         their="its latency is" if run.timeouts == 1 else "their latencies are",
         dropped=f"{format_items(run.dropped, 'request')} {_were(run.dropped)}",
+        when=" during stalls" if _is_samples(result) else ", perhaps during stalls",
         have="has" if run.dropped == 1 else "have",
         unfinished=f"{format_items(run.unfinished, 'request')} {_were(run.unfinished)}",
         count=format_count(count),
