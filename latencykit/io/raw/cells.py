@@ -190,7 +190,8 @@ def named(column: str) -> ColumnName:
     words = [word for word in re.split(r"[^0-9a-zµμ]+", snake) if word]
     stem = "_".join(words)
     if stated or stem in _KNOWN:
-        return ColumnName(column, stem, stated or ("s" if stem in _AWS else None))
+        curls = stem == "time_total" and not stated
+        return ColumnName(column, stem, stated or ("s" if curls or stem in _AWS else None), curls)
     if words and (unit := unit_in(words[-1])) and not (len(words) == 1 and len(words[0]) == 1):
         words = words[:-2] if words[-2:-1] in (["in"], ["unit"]) else words[:-1]
         return ColumnName(column, "_".join(words), unit)

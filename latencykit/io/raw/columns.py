@@ -363,7 +363,7 @@ def _unit(
             raise InvalidArgumentError(f"{source.shown}: {states}; leave --unit (unit=) out")
         return "ns", "file"
     if options.unit is not None:
-        if chosen.unit not in (None, options.unit):
+        if chosen.unit not in (None, options.unit) and not chosen.assumed:
             notes.append(
                 f"column {chosen.column!r} names {chosen.unit}; its values are taken as "
                 f"{options.unit}, as asked"
