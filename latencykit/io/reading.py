@@ -36,6 +36,7 @@ from latencykit.io.files import source_of
 from latencykit.io.sanity_checks import checked, longer_than_run
 from latencykit.io.source import (
     COMMANDS,
+    DOUBLED,
     LITERAL,
     PASTED,
     Confidence,
@@ -205,6 +206,8 @@ def _changes(
         if not between.fullmatch(first):
             document = first[0] in "{[" and any(map(str.strip, lines[:number]))
             yield {"above": number}, Confidence.GENERIC if document else Confidence.LIKELY
+    if len(lines) > 2 * _ABOVE and DOUBLED[0] not in pasted and not "".join(lines[1::2]).strip():
+        yield {"pasted": pasted + DOUBLED}, Confidence.LIKELY
     if weak and COMMANDS[0] not in pasted and COMMANDS[0][0].search(head.data):
         yield {"pasted": pasted + COMMANDS}, Confidence.NO
     if unknown:

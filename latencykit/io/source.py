@@ -582,6 +582,7 @@ PASTED = (
 )
 """A byte order mark, colours, fixed blanks, blanks at ends, marks of Markdown and HTML, prompts."""
 COMMANDS = ((re.compile(rb"(?m)(?:^[$\xe2\x9d\xaf]{1,3}|" + _PROMPT + rb") [^\n]*"), b""),)
+DOUBLED = ((re.compile(rb"\n[ \t\r]*+\n"), b"\n"),)
 LITERAL = (
     (re.compile(rb"\A\s*(?:[\w$=]{1,60} ){0,3}(?=[{\[])"), b""),
     (re.compile(rb"(?<=: )\[(?:Object|Array|Function|Circular|Getter)[^\]\n]{0,80}\]"), b"null"),
