@@ -153,6 +153,7 @@ def _spectra(part: Section) -> dict[str, Data]:
         run = run.with_notes(
             "wrk2 counts timeouts apart, yet keeps the times of those that were answered after all"
         )
+    whole = run.duration
     if "Thread calibration:" in part.text and run.duration and run.duration > _CALIBRATION:
         text = "the first 10 s, in which wrk2 calibrates, are not among the values"
         run = run.replace(duration=round(run.duration - _CALIBRATION, 6))
@@ -182,7 +183,7 @@ def _spectra(part: Section) -> dict[str, Data]:
             series[kind] = _detailed(part, (details.end(), stop), points, own, good)
     if series:
         return series
-    run = run.replace(**_KINDS["corrected"])
+    run = run.replace(duration=whole, **_KINDS["corrected"])  # that of all that are counted
     if requests == 0:
         return {"corrected": build.unanswered(run)}
     count = requests if good is None else good
