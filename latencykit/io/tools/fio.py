@@ -193,8 +193,10 @@ def read_text(source: Source, options: ReadOptions) -> Series:
             order = _DIRECTIONS.index(direction) if name else len(totals)
             count = int(totals[order]) if len(totals) > order else None
             iops = re.search(r"IOPS=([\d.]+)([kM]?)", block)
+            lasted = fact(block, r"(?:/|\brunt= *)(\d+)msec\b", float)
             run = _RUN.replace(
                 version=version, unit=unit, failed=int(errors != "0"),
+                duration=lasted / 1e3 if lasted else None,
                 achieved=float(iops[1]) * _SCALE.get(iops[2], 1.0) if iops else None,
                 notes=(_HINT,) if direction == "sync" else (_CLAT, _HINT),
             )  # fmt: skip
