@@ -12,7 +12,7 @@ from latencykit.io import json_text
 from latencykit.io.build import data_from_buckets, unit_in
 from latencykit.io.declared import VALUE, Json, Lines, Report, Text, as_it_is, in_ns, report_of
 from latencykit.io.source import ReadOptions, Series, Source
-from latencykit.io.text_reports import fact, has_match, plain
+from latencykit.io.text_reports import fact, has_match, plain, text_of_run
 
 # Of the last interval, and of the time since the start, which are taken; all in ms.
 _TIMED = r"\S{1,400}(?:_(?:ms|time)|[._]latency)"
@@ -56,6 +56,20 @@ _COCKROACH = (
 _TIMEIT = (
     r"^(?P<mean>[\d.]+ [nuµμm]?s) ± (?P<std>[\d.]+ [nuµμm]?s) per loop \(mean ± std\. dev\. of "
     r"(?P<count>\d+) runs?, [\d,]+ loops? each\)$"
+)
+
+# BenchmarkTools.jl, and the table of vitest (tinybench), in ms
+_TRIAL = (
+    r"BenchmarkTools\.Trial: (?P<count>\d+) samples? with [^\n]*\n"
+    r"[ \t]*Range \(min … max\): +(?P<min>[\d.]+ \w+) … +(?P<max>[\d.]+ \w+) [^\n]*\n"
+    r"[ \t]*Time +\(median\): +(?P<p50>[\d.]+ \w+) [^\n]*\n"
+    r"[ \t]*Time +\(mean ± σ\): +(?P<mean>[\d.]+ \w+) ± +(?P<std>[\d.]+ \w+)"
+)
+_TINYBENCH = r"^[ \t]*name +hz +min +max +mean +p75 +p99 +p995 +p999 +rme +samples"
+_TASK = (
+    r"^[ \t]*(?:· )?(?P<name>\S+(?: \S+)*) {2,}[\d.,]+ +(?P<min>[\d.]+) +(?P<max>[\d.]+) +"
+    r"(?P<mean>[\d.]+) +(?P<p75>[\d.]+) +(?P<p99>[\d.]+) +(?P<p99_5>[\d.]+) +"
+    r"(?P<p99_9>[\d.]+) +±[\d.]+% +(?P<count>\d+)"
 )
 
 
@@ -122,6 +136,13 @@ def read_elbencho(source: Source, options: ReadOptions) -> Series:
         edges, counts = (tuple(column) for column in zip(*rows, strict=True))
         highs = tuple(in_ns(edge, "us") for edge in edges)
         yield name, report_of(stats, run, as_it_is, edges=highs, counts=tuple(map(int, counts)))
+
+
+def read_trial(source: Source, options: ReadOptions) -> Series:
+    """Read a trial of BenchmarkTools.jl; of several, each is a run."""
+    text_of_run(source, _TRIAL)
+    run = Run(tool="BenchmarkTools.jl", unit="ns", notes=("values are the means of evaluations",))
+    yield from Lines(run=run, row=_TRIAL)(source, options)
 
 
 def finish_nbomber(report: Report) -> Report:
@@ -201,6 +222,8 @@ FORMATS = {
             row=_TIMEIT,
         ),
     ),
+    "julia-benchmark": (has_match(_TRIAL), read_trial),
+    "vitest": (has_match(_TINYBENCH), Lines(run=Run(tool="vitest", unit="ms"), row=_TASK)),
     "dnsperf": (
         has_match(r"^ *Queries completed:", r"^ *Average Latency \(s\):"),
         Text(
