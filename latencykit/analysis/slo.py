@@ -837,7 +837,8 @@ class SLO:
         counted = evidence.whole if evidence else source
         assert isinstance(counted, Histogram | Summary | Distribution)
         untimed = evidence is None or evidence.jackknife is None
-        if untimed and not isinstance(counted, Distribution):  # a tool's report of its run
+        reported = untimed and not (isinstance(counted, Distribution) or "_origin" in vars(counted))
+        if reported:  # by a tool: that of requests knows which of them were cancelled
             counted = without_under_way(counted)
         limits = [(limit.statistic, limit.in_unit(counted.unit)) for limit in self.limits]
         rows = [check_limit(counted, *limit, confidence, evidence) for limit in limits]
