@@ -417,9 +417,6 @@ def test_a_report_that_cannot_be_true_decides_nothing() -> None:
     assert "a latency of 90 s is longer than the run, 10 s" in lk.diagnose(late).summary
 
 
-# ---------------------------------------------------------------- formulas
-
-
 @pytest.mark.parametrize(("rate", "log"), [(50, False), (200, False), (1000, False), (200, True)])
 def test_nothing_is_missing_where_others_were_sent_on(rate, log):
     rng = np.random.default_rng(rate + log)
