@@ -838,10 +838,19 @@ class SLO:
         assert isinstance(counted, Histogram | Summary | Distribution)
         untimed = evidence is None or evidence.jackknife is None
         reported = untimed and not (isinstance(counted, Distribution) or "_origin" in vars(counted))
+        whole = counted
         if reported:  # by a tool: that of requests knows which of them were cancelled
-            counted = without_under_way(counted)
+            counted = without_under_way(whole)
         limits = [(limit.statistic, limit.in_unit(counted.unit)) for limit in self.limits]
         rows = [check_limit(counted, *limit, confidence, evidence) for limit in limits]
+        if counted is not whole:  # what becomes of these decides whether one is too many
+            cut_off = why("under way", number=whole.run.unfinished)
+            rows = [
+                replace(row, reasons=row.reasons + cut_off)
+                if row.statistic in ("failed", "max")
+                else row
+                for row in rows
+            ]
         if not isinstance(counted, Distribution):
             data = counted if isinstance(source, Evidence | Distribution) else source
             if text := omission_text(diagnosed(data, counted)):
