@@ -51,7 +51,7 @@ def option(name: str, value: str = "", python: str | None = None) -> str:
 
 CAUSES = {
     "few requests": "few requests",
-    "one stall": "one stall",
+    "one slow period": "one slow period",
     "drift": "drift",
     "parts differ": "the parts of the run differ",
     "as stated": "the file says so",

@@ -96,8 +96,6 @@ def agree(run: Run, path: Path, page: Path, read: dict[str, Any]) -> set[str]:
         answered.add("diagnose")
         (row,) = (row for row in summaries if row["name"] == one["name"])
         assert (one["count"], one["raw_mean"]) == (row["count"], row["mean"])
-        stalls = any(row["cause"] == "one stall" for row in known.get(one["name"], {}).values())
-        assert not (stalls and one["verdict"] == "no stall"), one["name"]
         said = any("requests were omitted" in text for text in findings.get(one["name"], []))
         assert said == (one["verdict"] == "omits") or one["name"] not in findings, one["name"]
         if one["name"] in read:

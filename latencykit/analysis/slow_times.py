@@ -151,8 +151,8 @@ def incident_of(
     # Most runs have none, which the time bins of their evidence show. A diagnosis knows the stalls.
     if data.unit not in NANOSECONDS or type(evidence) is not TimedSupport:
         return None
-    one_stall = any(doubt.cause == "one stall" for doubt in evidence.doubts())
-    if not one_stall and evidence.table.sum() < 99 * INCIDENT.min_slow_requests:
+    one_period = any(doubt.cause == "one slow period" for doubt in evidence.doubts())
+    if not one_period and evidence.table.sum() < 99 * INCIDENT.min_slow_requests:
         return None
     above = evidence.above(99.0)
     begin, span = evidence.start, float((evidence.start + evidence.length).max(initial=0.0))
@@ -165,13 +165,13 @@ def incident_of(
     # Requests of one bin may have begun up to its length apart, and so may those of the other.
     bins = 2 * float(evidence.length.max(initial=0.0))
     crowded = total >= INCIDENT.min_slow_requests and core <= INCIDENT.max_run_share * span + bins
-    if not crowded and not one_stall:
+    if not crowded and not one_period:
         return None
     if isinstance(data, HistogramLog):
         expect(data)  # much more will be asked of it
     stalls = stalls_of(data) if diagnosis is None else diagnosis.detected_stalls
     incident = SlowTimes.of(data, stalls, "p99").incident() if crowded else None
-    if incident is not None or not one_stall or not len(stalls):
+    if incident is not None or not one_period or not len(stalls):
         return incident
     longest = int(stalls.duration.argmax())
     found = Incident(float(stalls.start[longest]), float(stalls.end[longest]), 0.0, 0.0)

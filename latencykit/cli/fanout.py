@@ -68,8 +68,8 @@ def command(
     """Estimate tail latency under fan-out: users wait for the slowest of n calls.
 
     In a log, the calls of one user fall into one interval: in a stall all are slow together. In
-    brackets: uncertain (few requests, one stall, drift, or the parts of the run differ). 1–5 ms:
-    the source gives only this range.
+    brackets: uncertain (few requests, one slow period, drift, or the parts of the run differ).
+    1–5 ms: the source gives only this range.
 
     \b
     latencykit fanout run.hlog -n 1,10,100 -o fanout.png

@@ -64,9 +64,9 @@ def command(
 ) -> None:
     """Print the key numbers of every series, and how far the sample supports them.
 
-    (1.2 ms) in brackets is uncertain: few requests, one stall, drift or unequal parts decide the
-    value. 1–5 ms: the source gives only this range. ≥ 6 s: some requests took longer. tm99 is the
-    mean without the lowest and the highest 1 % of the requests.
+    (1.2 ms) in brackets is uncertain: few requests, one slow period, drift or unequal parts decide
+    the value. 1–5 ms: the source gives only this range. ≥ 6 s: some requests took longer. tm99 is
+    the mean without the lowest and the highest 1 % of the requests.
 
     \b
     latencykit summary run.hlog

@@ -162,17 +162,18 @@ class Jackknife:
             drifting = np.array([one is not None for one in self.drifts])[near]
             cause = "drift" if drifting.mean() > 0.5 else "parts differ"
             needed = (float(reach[worst]) / math.log(RULE.range)) ** 2
-            stall = np.zeros(last - first, np.bool_)
+            slow = np.zeros(last - first, np.bool_)
             if number == RULE.blocks:
-                stall = self._one_stall(blocks, left_out[:, worst], shares[some], shares[worst])
-            starts = np.flatnonzero(np.append(True, stall[1:] != stall[:-1]))
+                slow = self._one_period(blocks, left_out[:, worst], shares[some], shares[worst])
+            starts = np.flatnonzero(np.append(True, slow[1:] != slow[:-1]))
             middle = np.sqrt(shares[some][starts[1:]] * shares[some][starts[1:] - 1])
             ends = [low, *(100 * (1 - middle)).tolist(), high]
             for start, begin, end in zip(starts.tolist(), ends, ends[1:], strict=False):
-                ranges.append(Doubt(begin, end, "one stall" if stall[start] else cause, needed))
+                named = "one slow period" if slow[start] else cause
+                ranges.append(Doubt(begin, end, named, needed))
         return tuple(ranges)
 
-    def _one_stall(self, blocks: Floats, left_out: Floats, shares: Floats, worst: float) -> Flags:
+    def _one_period(self, blocks: Floats, left_out: Floats, shares: Floats, worst: float) -> Flags:
         """Where without one block, or slow ones that touch it, the value is another, and known."""
         culprit = int(np.abs(left_out - left_out.mean()).argmax())
         own = self._quantiles(blocks, np.array([worst]))[:, 0]

@@ -28,7 +28,7 @@ CHOSEN = 12
 """A tool that prints at most this many percentiles chose them; more are the rows of a spectrum."""
 
 Cause = Literal[
-    "", "few requests", "one stall", "drift", "parts differ", "as stated", "timeouts",
+    "", "few requests", "one slow period", "drift", "parts differ", "as stated", "timeouts",
     "above the last bucket",
 ]  # fmt: skip
 """Why a percentile is uncertain; empty where it is not."""

@@ -72,7 +72,7 @@ class IntervalRecord(TypedDict):
 
 
 class IncidentRecord(TypedDict):
-    """The short time into which most slow requests fall, or the one stall behind percentiles.
+    """The short time into which most slow requests fall, or the one stall that decides percentiles.
 
     Times are in seconds since the start.
     """

@@ -45,7 +45,7 @@ class PercentileRecord(TypedDict):
     events: int | None
     """Independent events above the percentile, where requests depend on each other."""
     cause: str | None
-    """Why not: few requests, one stall, drift, parts differ, as stated, timeouts."""
+    """Why not: few requests, one slow period, drift, parts differ, as stated, timeouts."""
 
 
 class UserPercentileRecord(TypedDict):
@@ -60,7 +60,7 @@ class UserPercentileRecord(TypedDict):
     at_least: bool
     """The value is only a lower bound."""
     cause: str | None
-    """Why not: few requests, one stall, drift, parts differ, as stated, timeouts."""
+    """Why not: few requests, one slow period, drift, parts differ, as stated, timeouts."""
 
 
 class TrimmedRecord(TypedDict):
@@ -103,7 +103,7 @@ def summary_rows(
 
 
 def causes_text(rows: Iterable[PercentileRecord | UserPercentileRecord]) -> str:
-    """Return why percentiles are in brackets: "p90 to p99.9: one stall; p99.99: few requests"."""
+    """Return why percentiles are in brackets: "p90 to p99.9: drift; p99.99: few requests"."""
     # Where one of them has another cause in another row, only the causes are named.
     causes: dict[str, dict[float, None]] = {}
     for row in rows:

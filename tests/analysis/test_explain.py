@@ -228,7 +228,7 @@ def test_one_stall_behind_a_median_is_named_with_the_median_without_it() -> None
     log = lk.Samples(start=sent, duration=took, unit="s").to_log("100ms")
     record = series_record("run", log)
     causes = {row["percentile"]: row["cause"] for row in record["percentiles"]}
-    assert (causes[50.0], causes[99.999]) == ("one stall", "few requests")
+    assert (causes[50.0], causes[99.999]) == ("one slow period", "few requests")
     assert re.search(r"p50 (is )?1[45]\d µs instead of \d+ ms", record["findings"][0])
 
 

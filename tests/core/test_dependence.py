@@ -109,7 +109,7 @@ def test_a_percentile_that_few_stalls_carry_is_not_supported() -> None:
         row = evidence.rows([99])[0][0]
         assert not row.supported
         assert evidence.highest_supported_percentile() < 99
-        assert row.cause in ("one stall", "parts differ")
+        assert row.cause in ("one slow period", "parts differ")
 
 
 def test_the_headline_is_what_the_rows_say() -> None:

@@ -118,7 +118,7 @@ def test_an_slo_is_drawn_whether_parsed_or_not(raw, slo):
 def test_a_curve_is_dashed_where_one_stall_bears_it(raw):
     scheduled = lk.read(SCHEDULED)
     figure = drawn(plot.percentiles, {"a": scheduled}, confidence=0.95)
-    assert says(figure, "dashed: uncertain (one stall")
+    assert says(figure, "dashed: uncertain (one slow period")
     dashed = [line for line in figure.axes[0].lines if line.get_linestyle() == "--"]
     start, end = dashed[0].get_xdata()[[0, -1]]
     assert start < 50  # the 6 s took about a third of all requests
