@@ -26,7 +26,7 @@ from latencykit.core.histogram import Histogram
 from latencykit.core.jackknife import RULE, Jackknife
 from latencykit.core.probability import share_interval, student_quantile
 from latencykit.core.quantiles import is_resolved
-from latencykit.core.run import series_named
+from latencykit.core.run import failure_counts, series_named
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
 from latencykit.core.trimmed import statistic_name, trimmed
@@ -349,9 +349,8 @@ def _outcome(row: SLORow, low: float, high: float, *, open_below: bool = False) 
 
 def _failures(source: Any) -> tuple[int, int]:
     """Failed requests that the counts leave out, and those among the censored ones."""
-    run = source.run
-    inside = min(getattr(source, "censored", 0), run.timeouts)
-    return run.failed + run.dropped + run.unfinished + run.timeouts - inside, inside
+    inside = min(getattr(source, "censored", 0), source.run.timeouts)
+    return sum(failure_counts(source.run).values()) - inside, inside
 
 
 def _failed(source: Any, limit: float, confidence: float, evidence: Any) -> SLORow:

@@ -34,7 +34,7 @@ from latencykit.core.histogram import (
 )
 from latencykit.core.log_cache import SharedCache
 from latencykit.core.quantiles import distinct
-from latencykit.core.run import Run, merge_runs
+from latencykit.core.run import Run, failure_counts, merge_runs
 from latencykit.errors import IncompatibleDataError, InvalidArgumentError
 from latencykit.units import (
     Moment,
@@ -415,9 +415,7 @@ class HistogramLog(HistogramBacked, Value):
             return Histogram(like or HdrBuckets(3), none, none, self.unit, run)
         if len(parts) == 1:
             return parts[0]
-        whole = merge_histograms(parts)
-        outcomes = ("failed", "timeouts", "dropped", "unfinished")
-        return reported(whole.with_run(**{name: getattr(run, name) for name in outcomes}))
+        return reported(merge_histograms(parts).with_run(**failure_counts(run)))
 
     # ------------------------------------------------------------ questions
 

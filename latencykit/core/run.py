@@ -36,7 +36,7 @@ CLOSED: dict[str, Any] = {"loop": "closed", "measure": "service", "corrected": "
 SCHEDULED: dict[str, Any] = {"loop": "open", "measure": "response", "corrected": "schedule"}
 """Of a tool that sends by a schedule, and times a request from the moment that it was due."""
 
-_UNIT_NAMES = {"ns": "nanoseconds", "us": "microseconds", "ms": "milliseconds", "s": "seconds"}
+UNIT_NAMES = {"ns": "nanoseconds", "us": "microseconds", "ms": "milliseconds", "s": "seconds"}
 
 
 class Note(str):
@@ -63,7 +63,7 @@ def code_of(note: str) -> str:
 
 
 _report: ContextVar[Callable[[str], None] | None] = ContextVar("report", default=None)
-_ADDED = ("failed", "timeouts", "dropped", "unfinished")
+FAILURES = ("failed", "timeouts", "dropped", "unfinished")
 
 
 @record(kw_only=True)
@@ -160,8 +160,8 @@ class Run:
             return None
         if self.unit == "none":
             taken = f"plain numbers; {option('unit', 'ms', repr('ms'))} makes them times"
-        elif self.unit in _UNIT_NAMES:
-            taken = f"assuming {_UNIT_NAMES[self.unit]}; override with {option('unit')}"
+        elif self.unit in UNIT_NAMES:
+            taken = f"assuming {UNIT_NAMES[self.unit]}; override with {option('unit')}"
         else:
             return None
         return Note(f"the unit of the values is not stated: {taken}", "unit")
@@ -224,8 +224,12 @@ def require_data(data: object, name: str) -> None:
 
 def has_further_failures(run: Run) -> bool:
     """True if requests failed, or may have, that are not among the values."""
-    known = run.failed + run.timeouts + run.dropped + run.unfinished
-    return bool(known) or not run.failures_known
+    return any(failure_counts(run).values()) or not run.failures_known
+
+
+def failure_counts(run: Run) -> dict[str, int]:
+    """Return the numbers of requests without a good latency, by the outcome."""
+    return {name: getattr(run, name) for name in FAILURES}
 
 
 def merge_runs(runs: Sequence[Run]) -> Run:
@@ -248,7 +252,7 @@ def merge_runs(runs: Sequence[Run]) -> Run:
         first = getattr(runs[0], item.name)
         same = all(getattr(run, item.name) == first for run in runs)
         merged[item.name] = first if same else item.default
-    merged |= {name: sum(getattr(run, name) for run in runs) for name in _ADDED}
+    merged |= {name: sum(getattr(run, name) for run in runs) for name in FAILURES}
     starts = [run.start for run in runs if run.start is not None]
     notes = tuple(dict.fromkeys(note for run in runs for note in run.notes))
     for name in ("measure", "corrected"):

@@ -22,7 +22,7 @@ from latencykit.core.columns import Columns, Words, coded, word_of
 from latencykit.core.evidence import Evidence, OrderedSupport, tails_of_requests
 from latencykit.core.histogram import Histogram, HistogramBacked
 from latencykit.core.histogram_log import HistogramLog, slot_edges
-from latencykit.core.run import Measure, Run, merge_runs
+from latencykit.core.run import Measure, Run, failure_counts, merge_runs
 from latencykit.errors import DataNotAvailableError, InputTooLargeError, InvalidArgumentError
 from latencykit.units import (
     NANOSECONDS,
@@ -322,9 +322,7 @@ class Samples(HistogramBacked, Value):
                     )
             present = {name: self.columns.cells(name) for name in self.columns}
             columns = Columns(present | further)
-        copy = self.with_run()
-        object.__setattr__(copy, "columns", columns)
-        return copy
+        return self._with(columns=columns)
 
     @property
     def request(self) -> Ints | None:
@@ -355,9 +353,7 @@ class Samples(HistogramBacked, Value):
                 f"the numbers of the requests have the shape {numbers.shape}; the samples have "
                 f"{len(self)} rows"
             )
-        copy = self.with_run()
-        object.__setattr__(copy, "_request", read_only(numbers))
-        return copy
+        return self._with(_request=read_only(numbers))
 
     # ------------------------------------------------------------ latencies
 
@@ -408,9 +404,11 @@ class Samples(HistogramBacked, Value):
 
     def with_run(self, **changes: object) -> Samples:
         """Return a copy with some facts of the run changed."""
+        return self._with(run=self.run.replace(**changes))
+
+    def _with(self, **changes: object) -> Samples:
         copy = object.__new__(Samples)
-        facts = {"run": self.run.replace(**changes), "_whole": None, "_evidence": None}
-        copy.__setstate__(vars(self) | facts)
+        copy.__setstate__(vars(self) | {"_whole": None, "_evidence": None} | changes)
         return copy
 
     def to_unit(self, unit: str) -> Samples:
@@ -429,18 +427,17 @@ class Samples(HistogramBacked, Value):
 
     def select(self, rows: NDArray[np.bool_] | Ints) -> Samples:
         """Return some of the rows: a boolean mask or positions."""
-        copy = self.with_run()
-        for name in _COLUMNS:
-            column = getattr(self, name)
-            object.__setattr__(copy, name, None if column is None else read_only(column[rows]))
-        object.__setattr__(copy, "columns", self.columns.select(rows))
-        if self._tag_words is not None:
-            object.__setattr__(copy, "_tag_words", self._tag_words.select(rows))
-        if self._request is not None:
-            object.__setattr__(copy, "_request", read_only(self._request[rows]))
-        if self.start is not None:  # times of a selection count from the same origin
-            object.__setattr__(copy, "_clock", self._zero)
-        return copy
+        arrays = {name: getattr(self, name) for name in (*_COLUMNS, "_request")}
+        known = {
+            name: read_only(array[rows]) for name, array in arrays.items() if array is not None
+        }
+        return self._with(
+            **known,
+            columns=self.columns.select(rows),
+            _tag_words=None if self._tag_words is None else self._tag_words.select(rows),
+            # times of a selection count from the same origin
+            _clock=self._clock if self.start is None else self._zero,
+        )
 
     def where(self, **values: object) -> Samples:
         """Return the rows that have a value, or one of several, in each of the columns named.
@@ -636,9 +633,8 @@ class Samples(HistogramBacked, Value):
         if self.outcome is None:
             return self.run
         n = np.bincount(self.outcome, minlength=len(OUTCOMES)).tolist()
-        names = ("failed", "timeouts", "dropped", "unfinished")
-        counted = zip(names, n[1:], strict=True)
-        return self.run.replace(**{name: max(getattr(self.run, name), k) for name, k in counted})
+        counted = zip(failure_counts(self.run).items(), n[1:], strict=True)
+        return self.run.replace(**{name: max(known, k) for (name, known), k in counted})
 
     def histogram(self, digits: int = 3) -> Histogram:
         """Count the good requests' latencies; timeouts become censored mass at the timeout.

@@ -26,7 +26,7 @@ from latencykit.core.histogram_log import (
     slot_numbers,
     total_of,
 )
-from latencykit.core.run import Run, merge_runs
+from latencykit.core.run import Run, failure_counts, merge_runs
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
 from latencykit.errors import InvalidArgumentError
@@ -62,14 +62,7 @@ class Totals:
         if len(parts) == 1:
             return replace(parts[0], run=run)
         merged = merge_histograms([replace(part, run=run) for part in parts])
-        return reported(
-            merged.with_run(
-                **{
-                    name: getattr(run, name)
-                    for name in ("failed", "timeouts", "dropped", "unfinished")
-                }
-            )
-        )
+        return reported(merged.with_run(**failure_counts(run)))
 
     @staticmethod
     def sum(totals: Sequence[Totals]) -> Totals:

@@ -38,7 +38,7 @@ from latencykit.core.blocks import Block, MemoryPart, TotalsFold, blocks_by_layo
 from latencykit.core.buckets import COST, CellBuckets, Counts, HdrBuckets, cost, on_grid, widest
 from latencykit.core.histogram_log import HistogramLog, blocks_of, interval_tags, shifted
 from latencykit.core.quantiles import median
-from latencykit.core.run import Note, Run, UnitFrom, has_further_failures
+from latencykit.core.run import UNIT_NAMES, Note, Run, UnitFrom, has_further_failures
 from latencykit.errors import (
     CorruptInputError,
     InputTooLargeError,
@@ -357,7 +357,6 @@ class HlogPart:
 # Writing HdrHistogram interval logs, version 1.3, as the reference does, with the unit said in a
 # comment.
 
-_UNIT_NAMES = {"ns": "nanoseconds", "us": "microseconds", "ms": "milliseconds", "s": "seconds"}
 _OWN = re.compile(r"^#\[latencykit ([^\]\n]*)\]", re.MULTILINE)
 _STATED = ("tool", "loop", "corrected", "measure")
 _BAD_IN_TAG = frozenset(", \r\n\t")
@@ -413,10 +412,10 @@ class HlogWriter:
             stamp = time.strftime("%a %b %d %H:%M:%S UTC %Y", time.gmtime(self._start))
             lines.append(f"#[StartTime: {self._start:.3f} (seconds since epoch), {stamp}]")
             lines.append(f"#[BaseTime: {self._start:.3f} (seconds since epoch)]")
-        if self._unit in _UNIT_NAMES:
+        if self._unit in UNIT_NAMES:
             lines.append(
                 "#UNITS: StartTimestamp = seconds; Interval_Length = seconds; "
-                f"values in the histogram = {_UNIT_NAMES[self._unit]}"
+                f"values in the histogram = {UNIT_NAMES[self._unit]}"
             )
         lines.append(
             '"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"'

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog
-from latencykit.core.run import Run
+from latencykit.core.run import FAILURES, Run
 from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.errors import (
     IncompatibleDataError,
@@ -466,8 +466,7 @@ class Recorder:
     # ------------------------------------------------------------ what was measured
 
     def _failures(self) -> dict[str, int]:
-        names = ("failed", "timeouts", "dropped", "unfinished")
-        return dict(zip(names, self._outcomes[1:].tolist(), strict=True))
+        return dict(zip(FAILURES, self._outcomes[1:].tolist(), strict=True))
 
     def _run(self) -> Run:
         response = self._kind == "response"

@@ -19,7 +19,7 @@ from latencykit.core.blocks import narrowed
 from latencykit.core.columns import Cells, Words, coded, matching, select
 from latencykit.core.columns import Columns as FurtherColumns
 from latencykit.core.histogram import Histogram, merge_histograms
-from latencykit.core.run import Corrected, Loop, Note, Run
+from latencykit.core.run import FAILURES, Corrected, Loop, Note, Run, failure_counts
 from latencykit.core.samples import OUTCOMES, Samples, counted
 from latencykit.io.build import EMPTY, FINE, base_unit, data_from_values, further_cells, unit_in
 from latencykit.io.raw.aggregates import bounded, counted_data, level_of, percentile_data
@@ -38,7 +38,6 @@ KEPT = 2_000_000
 _MOST_TAGS = 200
 _GUARD = re.compile(r"(^|;)'(?=[=+\-@＝＋－＠])")  # as `guarded` writes cells
 _MOST_EDGES = 1_000_000
-_FACTS = ("failed", "timeouts", "dropped", "unfinished")
 _FURTHER = "\0further"  # a name that no role has
 _AT_ONCE = 16  # histograms that are added up
 
@@ -274,7 +273,7 @@ def build_data(
 def _run(plan: ColumnPlan, rows: _Rows) -> Run:
     """Facts of the measurement; requests without a latency are in it if there is one operation."""
     single = len(rows.tags) < 2 and len(rows.series) < 2
-    lost = {_FACTS[code - 1]: number for code, number in rows.lost.items() if single}
+    lost = {FAILURES[code - 1]: number for code, number in rows.lost.items() if single}
     return Run(
         unit=plan.unit, unit_from=plan.unit_from, failures_known=plan.failures_known
     ).replace(**lost, **rows.provenance())
@@ -316,7 +315,7 @@ def _data(columns: Columns, run: Run, rows: _Rows) -> Data:
     """Samples; or an exact histogram where rounding to nanoseconds would lose too much."""
     duration, unit = columns["duration"], rows.plan.unit
     outcome = columns.get("outcome")
-    if any(getattr(run, name) for name in _FACTS):
+    if any(failure_counts(run).values()):
         run = _failed(run, outcome, more=True)
     if duration.dtype.kind == "f" and (duration != np.rint(duration)).any():
         good = duration if outcome is None else duration[outcome == 0]
@@ -354,7 +353,7 @@ def _failed(
     join = operator.add if more else max
     counts = np.bincount(outcome, weights, len(OUTCOMES)).astype(np.int64).tolist()
     return run.replace(
-        **{name: join(getattr(run, name), n) for name, n in zip(_FACTS, counts[1:], strict=True)}
+        **{name: join(getattr(run, name), n) for name, n in zip(FAILURES, counts[1:], strict=True)}
     )
 
 
@@ -402,7 +401,7 @@ def _counted(parts: Iterator[Columns], rows: _Rows, notes: list[str]) -> dict[st
     for place, waiting in found.items():
         total = merge_histograms(waiting)
         tag, label = named(place)
-        facts = {name: getattr(total.run, name) + getattr(run, name) for name in _FACTS}
+        facts = {name: getattr(total.run, name) + getattr(run, name) for name in FAILURES}
         series[label] = total.with_run(tags=(tag,) if tag else (), **facts, **known)
     return series
 
