@@ -216,14 +216,13 @@ class LoadCurve(Value):
     @property
     def passed(self) -> bool | None:
         """True if some load surely meets the SLO, False if none does, None if undecided."""
-        if self.capacity is None or self.capacity.low:
-            return None if self.capacity is None else True
-        lowest = [row for row in self.rows if row.rate == self.rows[0].rate]
+        if self.capacity is None:
+            return None
         missed = any(
-            row in lowest and _bounded(row, checks) == "missed"
+            row.rate == self.rows[0].rate and _bounded(row, checks) == "missed"
             for row, checks in zip(self.rows, self.checks, strict=True)
         )
-        return False if missed else None
+        return True if self.capacity.low else False if missed else None
 
     @property
     def table(self) -> pd.DataFrame:

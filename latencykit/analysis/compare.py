@@ -29,7 +29,7 @@ from latencykit.core.histogram import Histogram, histogram_of, statistic_of
 from latencykit.core.probability import normal_quantile, share_interval, student_quantile
 from latencykit.core.quantiles import Counted, is_resolved, rank_interval
 from latencykit.core.repr_html import listing_html
-from latencykit.core.run import Note, Run
+from latencykit.core.run import Note, Run, failure_counts
 from latencykit.core.summary import Summary
 from latencykit.core.trimmed import parse_trim, ranks_of_mean, statistic_name
 from latencykit.errors import DataNotAvailableError, IncompatibleDataError, InvalidArgumentError
@@ -138,12 +138,10 @@ class Change:
         """``yes``, ``no``, ``in these runs``, or ``not judged`` without an interval."""
         if self.significant:
             return "yes"
-        if self.note or not self.interval_text:
+        unknown = math.isnan(self.p_value) and math.isnan(self.tolerates)
+        if self.note or not self.interval_text or unknown:
             return "not judged"
-        if math.isnan(self.p_value):
-            unknown = math.isnan(self.tolerates)
-            return "not judged" if unknown else "in these runs" if self.tolerates > 0 else "no"
-        return "no"
+        return "in these runs" if math.isnan(self.p_value) and self.tolerates > 0 else "no"
 
 
 @record(eq=False)
@@ -686,7 +684,7 @@ def differences(
             continue
         if abs(value - other) > near * max(abs(value), abs(other)):
             texts.append(f"the {name} differs: {show(value)} and {show(other)}")
-    failing = [run.failed + run.timeouts + run.dropped + run.unfinished for run in (base, new)]
+    failing = [sum(failure_counts(run).values()) for run in (base, new)]
     if failing[0] != failing[1]:
         texts.append(
             f"{format_count(failing[0])} requests failed on one side, {format_count(failing[1])} "
@@ -949,8 +947,6 @@ def _points(
     whole, counts, jackknife = side.whole, side, side.jackknife
     if jackknife is None and whole.run.corrected in ("us", "tool"):
         counts = whole.with_run(corrected="unknown").evidence()  # are taken for requests
-    if jackknife is not None and not jackknife.known:
-        jackknife = None
     for row in counts.rows(percentiles, confidence)[0]:
         step = clock_step(whole.counted, row.value)
         bottom, top = max(row.bucket_low - step, 0.0), row.bucket_high + step
@@ -995,7 +991,7 @@ def _mode_points(
         share = slow / counted.total
         requests = counted.total // counted.repeats
         low, high = share_interval(min(slow // counted.repeats, requests), requests, confidence)
-        if side.jackknife is not None and side.jackknife.known:
+        if side.jackknife is not None:
             ends = side.jackknife.above(cut).share_interval(confidence)
             low, high = min(low, ends[0]), max(high, ends[1])
         weights.append(_Point(share, share, share, low, high))

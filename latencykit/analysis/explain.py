@@ -579,7 +579,7 @@ def _rows(look: _Look) -> list[dict[str, object]]:
         level if level is not None else 100 * (1 - float(slow.mean())),
         threshold.value,
     )
-    rows: list[dict[str, Any]] = []
+    groups: list[list[dict[str, Any]]] = []
     for attribute in look.attributes:
         significant = {cause.code for cause in look.causes if cause.attribute is attribute}
         size = len(attribute.values)
@@ -618,13 +618,11 @@ def _rows(look: _Look) -> list[dict[str, object]]:
                 }
             )  # fmt: skip
         own.sort(key=lambda row: (not row["significant"], -(row["explains"] or 0.0)))
-        rows += sorted(own, key=lambda row: bool(row["value"] == OTHERS))
-    order: dict[str, float] = {}
-    for row in rows:
-        explains = 0.0 if row["explains"] is None else row["explains"]
-        key = explains + (10.0 if row["significant"] else 0.0)
-        order[row["attribute"]] = max(order.get(row["attribute"], -np.inf), key)
-    return sorted(rows, key=lambda row: -order[row["attribute"]])
+        groups.append(sorted(own, key=lambda row: bool(row["value"] == OTHERS)))
+    groups.sort(
+        key=lambda own: -max((row["explains"] or 0.0) + 10.0 * row["significant"] for row in own)
+    )
+    return [row for own in groups for row in own]
 
 
 def _share_interval(

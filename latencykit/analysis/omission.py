@@ -159,7 +159,7 @@ def diagnose(
     verdict: Verdict
     sure: bool | None = None
     omitted = 0.0 if left is None else float(left.omitted.sum())
-    spoiled = _SPOILED & set(findings)
+    spoiled = SPOILED & set(findings)
     filled = facts.run.loop == "closed" and facts.corrected_by == "tool"
     listed_stalls = _listed(facts, stalls, explained)
     shown = len(stalls) > 0 if facts.timed else facts.stall > 0
@@ -330,7 +330,7 @@ def omission_text(found: Diagnosis | None) -> str:
 # ------------------------------------------------------------
 # The verdict.
 
-_SPOILED = {
+SPOILED = {
     "contradicts-itself", "over-corrected", "lost-to-timeouts", "dropped", "unfinished", "clipped",
     "failed-in-stalls", "fewer-than-due",
 }  # fmt: skip

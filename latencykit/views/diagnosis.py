@@ -13,7 +13,7 @@ from latencykit._text import brief_list, esc, format_items, option, printable
 from latencykit._typing import PercentileName
 from latencykit.analysis.diagnosis import Diagnosis, Method, Verdict
 from latencykit.analysis.explanations import COMPLETE, EXPLANATIONS, OMISSION
-from latencykit.analysis.omission import BOUND, VERDICT
+from latencykit.analysis.omission import BOUND, SPOILED, VERDICT
 from latencykit.core.consistency import contradiction
 from latencykit.core.histogram import Histogram
 from latencykit.core.percentile_rows import statistic_text
@@ -82,28 +82,25 @@ def sentences_of(result: Diagnosis) -> tuple[str, ...]:
     first = [findings.pop(code) for code in _FACTS if code in findings]
     stall, left, sure = _stall_text(result), result.left, _how_sure(result)
     if result.verdict == "omits":
-        texts = [stall, _missing_text(result), sure, *first, *findings.values()]
+        texts = [stall, _missing_text(result), sure]
     elif result.verdict == "clean" and left and left.timed and not len(result.detected_stalls):
         due = f"{_due_text(result)}, within what chance allows: the slow ones delayed no others"
-        stall += "; others were sent meanwhile"
-        texts = [stall, due, sure, *first, *findings.values()]
+        texts = [f"{stall}; others were sent meanwhile", due, sure]
     elif result.verdict == "clean":
         stalls = "stall" if left is not None and left.length.size == 1 else "stalls"
         need = f"the percentiles include the {stalls} and need no correction"
         even = left is not None and not left.timed and bool(left.is_uniform.any())
         spread = "latencies are spread evenly up to that, as a stall recorded in full leaves them"
-        due = _due_text(result) or (spread if even else "")
-        texts = [stall, due, need, sure, *first, *findings.values()]
+        texts = [stall, _due_text(result) or (spread if even else ""), need, sure]
     elif result.verdict == "no stall":
         # Why no stall can have hidden requests, and of which length of stall that speaks.
         longest, bound = _slowest(result), result.bound
-        late = "overload" in result.findings and result.longest < result.backlog / 2
-        if late:  # each request kept the next one from being sent
-            texts = [*first, *findings.values()]
+        if "overload" in result.findings and result.longest < result.backlog / 2:
+            texts = []  # each request kept the next one from being sent
         elif bound is None or not bound.others:
             kept = f"the slowest request took {longest} and kept no other from being sent"
             unseen = "a stall of the server was not seen, so how the load generator treats one is"
-            texts = [*first, kept, f"{unseen} not known", *findings.values()]
+            texts = [kept, f"{unseen} not known"]
         else:
             length = _seconds_text(bound.stall)
             fact = f"no stall of all connections lasted longer than {length}; the slowest request "
@@ -115,13 +112,15 @@ def sentences_of(result: Diagnosis) -> tuple[str, ...]:
                 "supported percentile would be higher by a tenth"
             )
             untested = "how the load generator treats a longer stall is not tested by this run"
-            texts = [*first, fact, moved, untested, *findings.values()]
+            texts = [fact, moved, untested]
     elif result.verdict == "service times":
-        texts = [*first, *_service_times(result), *findings.values()]
-    elif result.explained is None or left is None:
-        texts = [*first, *findings.values(), _why_unknown(result)]
+        texts = [*_service_times(result)]
     else:
-        texts = [*first, stall, _due_text(result), *findings.values(), _why_unknown(result)]
+        texts = [stall, _due_text(result)]
+    texts = [*texts, *first] if result.verdict in ("omits", "clean") else [*first, *texts]
+    texts += findings.values()
+    if result.verdict == "unknown":
+        texts.append(_why_unknown(result))
     return tuple(text for text in texts if text)
 
 
@@ -362,7 +361,7 @@ def _why_unknown(result: Diagnosis) -> str:
             return f"all {format_count(run.failed)} requests failed; no latency was recorded"
         if not isinstance(result.raw, Summary):
             return "no latency was recorded"
-    if any(code in result.findings for code in _DECIDING):
+    if SPOILED & set(result.findings):
         return ""
     if not result.extent_known:
         return "how many requests there were, or how long the longest took, is not reported"
@@ -396,12 +395,6 @@ def _why_unknown(result: Diagnosis) -> str:
     if isinstance(result.raw, Summary):
         return "these statistics do not show how many requests were slow"
     return f"the slowest request took {_slowest(result)}; {unknown}"
-
-
-_DECIDING = (
-    "contradicts-itself", "over-corrected", "lost-to-timeouts", "dropped", "unfinished", "clipped",
-    "failed-in-stalls", "fewer-than-due",
-)  # fmt: skip
 
 
 def advice_of(result: Diagnosis) -> str:
