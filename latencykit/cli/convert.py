@@ -18,12 +18,12 @@ from latencykit.cli.output import atomic, print_assumed_units, print_written
 @click.command("convert", cls=Command)
 @inputs(nargs=1)
 @click.argument("out", type=OUTPUT_FILE)
-@click.option("--ticks", type=click.IntRange(1), default=5, help="Rows per half distance in .hgrm.")
+@click.option("--ticks", type=click.IntRange(1), help="Rows per half distance in .hgrm (5).")
 @list_option("--percentiles", help="Percentiles of every interval, in .csv.")
 @click.option("--csv", "as_csv", is_flag=True, help="Write .hgrm in its CSV form.")
 @format_option
 def command(
-    given: Inputs, out: Path, ticks: int, percentiles: str | None, as_csv: bool, style: str
+    given: Inputs, out: Path, ticks: int | None, percentiles: str | None, as_csv: bool, style: str
 ) -> None:
     """Convert a file to another format, by OUT's suffix: .hlog .hgrm .csv .json .parquet.
 
@@ -56,7 +56,7 @@ def command(
             temporary,
             ticks=ticks,
             percentiles=percentiles,
-            style="csv" if as_csv else "text",
+            csv=as_csv or None,
             out_unit=given.out_unit,
         )
         if printed:

@@ -188,9 +188,7 @@ def _decimal(value: float, places: int) -> str:
     return f"{exact.quantize(last_place, ROUND_HALF_UP, _ANY_SIZE):f}"
 
 
-def hgrm_lines(
-    histogram: Histogram, ratio: float, ticks: int = 5, style: str = "text"
-) -> list[str]:
+def hgrm_lines(histogram: Histogram, ratio: float, ticks: int = 5, csv: bool = False) -> list[str]:
     """Return the lines of the distribution as the reference prints them."""
     layout, index, counts = on_grid(histogram.buckets, histogram.index, histogram.counts)
     if not isinstance(layout, HdrBuckets):
@@ -200,7 +198,7 @@ def hgrm_lines(
     if ticks < 1:
         raise InvalidArgumentError(f"ticks must be 1 or more, not {ticks}")
     histogram = replace(histogram, buckets=layout, index=index, counts=counts)
-    places, csv = layout.digits, style == "csv"
+    places = layout.digits
     lines = (
         ['"Value","Percentile","TotalCount","1/(1-Percentile)"']
         if csv
@@ -242,7 +240,7 @@ def hgrm_lines(
 
 
 def write_hgrm(
-    data: Any, path: Path, *, out_unit: str | None = None, ticks: int = 5, style: str = "text"
+    data: Any, path: Path, *, out_unit: str | None = None, ticks: int = 5, csv: bool = False
 ) -> None:
     """Write the distribution of data with HDR buckets, by default in milliseconds."""
     if isinstance(data, Summary):
@@ -255,7 +253,7 @@ def write_hgrm(
     timed = histogram.unit in NANOSECONDS
     unit = out_unit or "ms" if timed else "none"
     ratio = NANOSECONDS[unit] / NANOSECONDS[histogram.unit] if timed else 1.0
-    lines = hgrm_lines(histogram, ratio, ticks, style)
+    lines = hgrm_lines(histogram, ratio, ticks, csv)
     facts = {"unit": unit} | (
         {"unit_from": "assumed"} if histogram.run.unit_from == "assumed" else {}
     )
@@ -264,7 +262,7 @@ def write_hgrm(
         limit = tails.supported_up_to()
         if limit < histogram.sample_limit():
             facts["supported"] = f"p{limit:.6g}"
-    if style != "csv":
+    if not csv:
         costs = [note for note in histogram.run.notes if note.startswith(COST)]
         lines += [f"#[{text}]" for text in (own_comment(facts), *costs)]
     # comments have no place in CSV, and without a unit it is read as milliseconds

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from latencykit._files import whole
-from latencykit._text import guarded
+from latencykit._text import guarded, option
 from latencykit._typing import AnyArray
 from latencykit.core.columns import Words
 from latencykit.core.histogram import Histogram
@@ -28,10 +28,15 @@ from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.core.summary import Summary
 from latencykit.errors import InvalidArgumentError, require_path
 from latencykit.io.source import Data, level_name
-from latencykit.units import format_percentile, parse_percentile
+from latencykit.units import NANOSECONDS, format_percentile, parse_percentile
 
 
-def write_csv(series: Mapping[str, Data], path: Path, percentiles: str | None = None) -> None:
+def write_csv(
+    series: Mapping[str, Data],
+    path: Path,
+    percentiles: str | None = None,
+    out_unit: str | None = None,
+) -> None:
     """Write series of one kind as a table; the unit stands in the names of the columns."""
     columns = None if percentiles is None else list(map(parse_percentile, percentiles.split(",")))
     facts = _known_facts(series.values())
@@ -43,12 +48,14 @@ def write_csv(series: Mapping[str, Data], path: Path, percentiles: str | None = 
             "with --series, or write .json"
         )
     requests = {name: data for name, data in series.items() if isinstance(data, Samples)}
-    tables: Iterable[tuple[str, dict[str, AnyArray]]] = requests_tables(requests, guarded).items()
+    tables: Iterable[tuple[str, dict[str, AnyArray]]] = requests_tables(
+        requests, guarded, out_unit
+    ).items()
     if not requests:
         tables = (
             (name, table)
             for name, data in series.items()
-            for table in _tables(data, columns, facts)
+            for table in _tables(data, columns, facts, out_unit)
         )
     with path.open("w", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream, lineterminator="\n")
@@ -71,20 +78,19 @@ def _plain(column: AnyArray) -> list[Any]:
 
 
 def _tables(
-    data: Data, percentiles: Sequence[float] | None, facts: Sequence[str]
+    data: Data, percentiles: Sequence[float] | None, facts: Sequence[str], out_unit: str | None
 ) -> Iterator[dict[str, AnyArray]]:
     """The columns of a series; of a log's buckets a table per block."""
-    unit = _unit_suffix(data)
     if isinstance(data, HistogramLog) and percentiles is not None:
         series = interval_series(data, percentiles)
-        values = dict(zip(series.percentiles, series.values.T, strict=True))
+        names = map(format_percentile, series.percentiles)
+        columns = {f"p{p}": v for p, v in zip(names, series.values.T, strict=True)}
         yield {
             "start_s": np.round(series.start, 6),
             "length_s": np.round(series.length, 6),
             "tag": _cells(interval_tags(data)),
             "count": series.count,
-            **{f"p{format_percentile(p)}{unit}": column for p, column in values.items()},
-            f"max{unit}": series.max,
+            **_values(data, out_unit, {**columns, "max": series.max}),
         }
     elif isinstance(data, HistogramLog):
         tags = _cells(interval_tags(data))
@@ -93,9 +99,12 @@ def _tables(
             yield {
                 "start_s": np.round(data.starts[row], 6),
                 "length_s": np.round(data.lengths[row], 6), "tag": tags[row],
-                "index": block.index, f"low{unit}": block.buckets.low(block.index),
-                f"high{unit}": block.buckets.upper_edge(block.index), "count": block.counts,
-                **_provenance(data, facts, row.size),
+                "index": block.index,
+                **_values(data, out_unit, {
+                    "low": block.buckets.low(block.index),
+                    "high": block.buckets.upper_edge(block.index),
+                }),
+                "count": block.counts, **_provenance(data, facts, row.size),
             }  # fmt: skip
     elif isinstance(data, Histogram):
         low, high, counts = data.buckets.low(data.index), data.buckets.high(data.index), data.counts
@@ -103,24 +112,31 @@ def _tables(
             low, high = np.append(low, data.censored_at), np.append(high, np.nan)
             counts = np.append(counts, data.censored)
         yield {
-            f"low{unit}": low, f"high{unit}": high, "count": counts,
-            **_provenance(data, facts, low.size),
+            **_values(data, out_unit, {"low": low, "high": high}),
+            "count": counts, **_provenance(data, facts, low.size),
         }  # fmt: skip
     elif isinstance(data, Summary):
-        numbers = {
-            **({} if data.count is None else {"count": data.count}),
-            **data.stats,
-            **{f"p{format_percentile(p)}": v for p, v in data.reported_percentiles.items()},
-        }
+        count = [] if data.count is None else [data.count]
+        reported = data.reported_percentiles.items()
+        numbers = {**data.stats, **{f"p{format_percentile(p)}": v for p, v in reported}}
+        values = _values(data, out_unit, {"value": np.array([*numbers.values()], np.float64)})
         yield {
-            "statistic": _cells(list(numbers)),
-            f"value{unit}": np.array(list(numbers.values()), np.float64),
-            **_provenance(data, facts, len(numbers)),
+            "statistic": _cells(["count"] * len(count) + [*numbers]),
+            **{name: np.append(count, column) for name, column in values.items()},
+            **_provenance(data, facts, len(count) + len(numbers)),
         }
 
 
-def _unit_suffix(data: Data) -> str:
-    return f"_{data.unit}{'_assumed' if data.run.unit_from == 'assumed' else ''}"
+def _values(
+    data: Data, out_unit: str | None, columns: Mapping[str, AnyArray]
+) -> dict[str, AnyArray]:
+    """Columns of latencies, the unit in their names; a quotient has no noise in its last digits."""
+    unit = out_unit if out_unit and data.unit in NANOSECONDS else data.unit
+    suffix = f"_{unit}{'_assumed' if data.run.unit_from == 'assumed' else ''}"
+    if unit != data.unit:
+        own, per = NANOSECONDS[data.unit], NANOSECONDS[unit]
+        columns = {name: column * own / per for name, column in columns.items()}
+    return {f"{name}{suffix}": column for name, column in columns.items()}
 
 
 def _known_facts(series: Iterable[Data]) -> list[str]:
@@ -143,17 +159,17 @@ def _provenance(data: Data, facts: Sequence[str], size: int) -> dict[str, AnyArr
 
 
 def requests_tables(
-    series: Mapping[str, Samples], safe: Callable[[str], str] = str
+    series: Mapping[str, Samples],
+    safe: Callable[[str], str] = str,
+    out_unit: str | None = None,
 ) -> dict[str, dict[str, AnyArray]]:
     """A table per series, its own columns first, texts `safe`; all have the same columns."""
     facts = _known_facts(series.values())
     tables: dict[str, dict[str, Any]] = {}
     for name, data in series.items():
-        unit = _unit_suffix(data)
+        times = {"start": data.start, "duration": data.duration, "intended": data.intended}
         columns: dict[str, Any] = {
-            f"start{unit}": data.start,
-            f"duration{unit}": data.duration,
-            f"intended{unit}": data.intended,
+            **_values(data, out_unit, {k: t for k, t in times.items() if t is not None}),
             "outcome": None if data.outcome is None else np.asarray(OUTCOMES)[data.outcome],
             "connection": data.connection,
             "tag": None if data.tag is None else _cells(data.tag.tolist(), safe),
@@ -188,6 +204,10 @@ def _cells(texts: Sequence[str], safe: Callable[[str], str] = guarded) -> NDArra
 # From data types to a file, by its suffix.
 
 
+_OPTIONS = {".hgrm": ("out_unit", "ticks", "csv"), ".csv": ("out_unit", "percentiles")}
+"""What else may be chosen of a format."""
+
+
 def write_series(series: Mapping[str, Data], path: Path, suffix: str = "", **options: Any) -> None:
     """Write one or several series to a file; its suffix, or this one, names the format."""
     from latencykit.io import native_json as json_native
@@ -195,6 +215,13 @@ def write_series(series: Mapping[str, Data], path: Path, suffix: str = "", **opt
     from latencykit.io.hlog import as_log, write_hlog
 
     suffix = suffix or checked_suffix(path)
+    options = {name: value for name, value in options.items() if value is not None}
+    for name in options:
+        if name not in _OPTIONS.get(suffix, ()):
+            takers = " and ".join(taker for taker, names in _OPTIONS.items() if name in names)
+            raise InvalidArgumentError(
+                f"{option(name.replace('_', '-'))} applies to {takers}, not to {suffix}"
+            )
     if suffix == ".hlog":
         data = next(iter(series.values()))
         if len(series) > 1:  # one log with a tag per series: its own, or its name
@@ -208,19 +235,14 @@ def write_series(series: Mapping[str, Data], path: Path, suffix: str = "", **opt
             )
         write_hlog(data, path)
     elif suffix == ".hgrm":
-        chosen = {
-            key: options[key]
-            for key in ("ticks", "style", "out_unit")
-            if options.get(key) is not None
-        }
         if len(series) > 1:
             raise InvalidArgumentError(
                 f"an .hgrm holds one series, not {len(series)} ({', '.join(series)}); choose one "
                 "with --series or --tag"
             )
-        write_hgrm(next(iter(series.values())), path, **chosen)
+        write_hgrm(next(iter(series.values())), path, **options)
     elif suffix == ".csv":
-        write_csv(series, path, options.get("percentiles"))
+        write_csv(series, path, **options)
     elif suffix == ".json":
         json_native.write_json(series, path)
     else:

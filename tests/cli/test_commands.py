@@ -99,6 +99,8 @@ def test_convert(run, tmp_path, suffix):
     assert (status, json.loads(text)) == (0, {"output": str(out)})
     if suffix == ".json":
         assert run("convert", RAW, "-")[:2] == (0, out.read_text())
+        asked = ("-", "--format", "csv", "--out-unit", "ms", "--percentiles", "50")
+        assert ",-0.001,1.004,,433,0.092735," in run("convert", RAW, *asked)[1]
     if suffix in (".hlog", ".json", ".parquet"):
         again = run.json("summary", out)["series"][0]
         first = run.json("summary", RAW)["series"][0]
