@@ -783,6 +783,8 @@ class _Scan:
         if self.refused.lines and not len(self.found):
             seen = f"none of its {self.refused.lines:,} lines is an interval"
             raise self.source.corrupt(None, seen, "an interval log", "is it one?")
+        if not len(self.found):
+            self.notes.append("the log holds no interval")
         start, length = self.found["start"].copy(), self.found["length"].copy()
         since = start - (self.times.base or 0.0)
         perhaps = start.size and length[0] >= since[0] and length[-1] >= since[-1]

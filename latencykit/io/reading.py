@@ -529,9 +529,8 @@ def select(source: Source, selection: Selection) -> list[tuple[str, str, Data]]:
         raise InvalidArgumentError(f"{path}: has no series {missing[0]!r}{hint}")
     unknown = [tag for tag in selection.tags if tag not in tags]
     if unknown:
-        raise InvalidArgumentError(
-            f"{path}: no line has the tag {unknown[0]!r}{did_you_mean(unknown[0], tags)}"
-        )
+        hint = did_you_mean(unknown[0], tags) if tags - {""} else ""
+        raise InvalidArgumentError(f"{path}: no line has the tag {unknown[0]!r}{hint}")
     return entries
 
 

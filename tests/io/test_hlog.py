@@ -295,6 +295,7 @@ def test_a_log_of_headers_alone_has_no_intervals(tmp_path):
     path.write_text(HEAD)
     log = lk.read(path)
     assert (len(log), log.histogram().count) == (0, 0)
+    assert "the log holds no interval" in log.run.notes
 
 
 def test_two_logs_end_to_end_keep_their_own_clocks(tmp_path):
