@@ -30,6 +30,8 @@ CONTRADICTS = "contradicts"
 PROVENANCE = ("tool", "loop", "corrected", "failures_known")
 """Facts that tables carry in columns of these names."""
 
+SERVER_SIDE = "measured by the server: excludes what requests waited before they arrived"
+
 CLOSED: dict[str, Any] = {"loop": "closed", "measure": "service", "corrected": "none"}
 """Of a tool that sends when the last reply has come, and times a request from its send."""
 

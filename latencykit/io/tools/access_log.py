@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from latencykit._typing import Floats, JSONObject
-from latencykit.core.run import UnitFrom
+from latencykit.core.run import SERVER_SIDE, UnitFrom
 from latencykit.io import build, json_text
 from latencykit.io.raw import objects
 from latencykit.io.raw.cells import Kind, latency_columns, named
@@ -37,7 +37,7 @@ from latencykit.io.raw.log_parts import hint_of
 from latencykit.io.raw.outcomes import OutcomeRule, Style
 from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 from latencykit.io.text_reports import certain
-from latencykit.io.tools.log_lines import SERVER_SIDE, TRAEFIK, Log
+from latencykit.io.tools.log_lines import TRAEFIK, Log
 
 _FIELD = r'(?:"[^"\\\n]*(?:\\.[^"\\\n]*)*"|\[[^\[\]\n]*+\]|[^\s"\[]\S*)'
 _FIELDS = re.compile(_FIELD)

@@ -19,7 +19,7 @@ import numpy as np
 from latencykit._records import record
 from latencykit._text import format_items, printable
 from latencykit.core.columns import Words, coded
-from latencykit.core.run import UnitFrom
+from latencykit.core.run import SERVER_SIDE, UnitFrom
 from latencykit.errors import InvalidArgumentError
 from latencykit.io.raw.build_samples import build_data
 from latencykit.io.raw.cells import latency_columns
@@ -32,7 +32,6 @@ from latencykit.io.text_reports import certain
 
 Groups = dict[str, int]
 
-SERVER_SIDE = "measured by the server: excludes what requests waited before they arrived"
 _SAMPLE = 400  # lines
 _SERVED = OutcomeRule("status", "served", empty=0)
 
