@@ -161,7 +161,6 @@ class Jackknife:
             near = np.abs(np.log(shares[some])[:, None] - log).argmin(axis=1)
             drifting = np.array([one is not None for one in self.drifts])[near]
             cause = "drift" if drifting.mean() > 0.5 else "parts differ"
-            needed = (float(reach[worst]) / math.log(RULE.range)) ** 2
             slow = np.zeros(last - first, np.bool_)
             if number == RULE.blocks:
                 slow = self._one_period(blocks, left_out[:, worst], shares[some], shares[worst])
@@ -169,8 +168,7 @@ class Jackknife:
             middle = np.sqrt(shares[some][starts[1:]] * shares[some][starts[1:] - 1])
             ends = [low, *(100 * (1 - middle)).tolist(), high]
             for start, begin, end in zip(starts.tolist(), ends, ends[1:], strict=False):
-                named = "one slow period" if slow[start] else cause
-                ranges.append(Doubt(begin, end, named, needed))
+                ranges.append(Doubt(begin, end, "one slow period" if slow[start] else cause))
         return tuple(ranges)
 
     def _one_period(self, blocks: Floats, left_out: Floats, shares: Floats, worst: float) -> Flags:

@@ -12,7 +12,6 @@ from latencykit._records import record
 from latencykit._typing import AnyArray, Floats, Ints
 from latencykit.core.buckets import EdgeBuckets
 from latencykit.core.quantiles import (
-    LEAST_ABOVE,
     distinct,
     interval_ends,
     is_resolved,
@@ -41,27 +40,18 @@ class Doubt:
     first: float
     last: float
     cause: str  # see `Cause`
-    needed: float = 0.0  # times as long a run of such traffic would decide; 0 where it is unknown
 
 
-@record()
-class Uncertainty:
-    """How well a value is known."""
+@record(kw_only=True)
+class PercentileRow:
+    """One percentile and how far it can be trusted."""
 
     # The confidence interval is joined with the bucket: NaN without a lower bound, infinite without
     # an upper one, and both NaN without an interval.
-
     low: float
     high: float
     supported: bool  # the run shows it plainly; else it stands in brackets
     cause: str = ""  # why not; see `Cause`
-    needed: float = 0.0  # times as long a run would decide; 0 where it is unknown or not needed
-
-
-@record(kw_only=True)
-class PercentileRow(Uncertainty):
-    """One percentile and how far it can be trusted."""
-
     percentile: float
     value: float
     # The source's resolution: the bucket, narrowed by reported values; infinite above in the
@@ -161,16 +151,10 @@ def columns_at(
         high = np.full(p.shape, np.nan) if bounded else high
     elif histogram.count + histogram.censored and bounded:
         low, high = interval_ends(histogram.counted, p, confidence)
-    cause, needed = np.full(p.shape, "", object), np.zeros(p.shape)
+    cause = np.full(p.shape, "", object)
     for doubt in doubts:
-        inside = (p > doubt.first) & (p <= doubt.last) & (p < 100)
-        cause[inside], needed[inside] = doubt.cause, doubt.needed
-    few = cause == "few requests"
-    needed[few] = LEAST_ABOVE / np.maximum(
-        (1 - p[few] / 100) * (histogram.count + histogram.censored), 1e-9
-    )
-    beyond = "timeouts" if histogram.run.timeouts else "above the last bucket"
-    cause[open_above] = beyond
+        cause[(p > doubt.first) & (p <= doubt.last) & (p < 100)] = doubt.cause
+    cause[open_above] = "timeouts" if histogram.run.timeouts else "above the last bucket"
     return {
         "percentile": p,
         "value": values,
@@ -182,7 +166,6 @@ def columns_at(
         "supported": cause == "",
         "events": np.full(p.shape, None),
         "cause": cause,
-        "needed": needed,
     }
 
 
