@@ -31,7 +31,7 @@ from latencykit.core import Data
 from latencykit.core.evidence import Evidence, TimedSupport
 from latencykit.core.histogram import Histogram, histogram_of
 from latencykit.core.jackknife import Jackknife
-from latencykit.core.percentile_rows import Doubt, PercentileRow
+from latencykit.core.percentile_rows import PercentileRow
 from latencykit.core.probability import normal_quantile
 from latencykit.core.quantiles import rank_interval, values_at_ranks
 from latencykit.core.repr_html import listing_html
@@ -292,9 +292,6 @@ class _Queued(Evidence):
     @property
     def failures(self) -> Jackknife | None:
         return self.base.failures
-
-    def doubts(self, confidence: float = 0.95) -> tuple[Doubt, ...]:
-        return self.base.doubts(confidence)
 
     def events(self, percentiles: Sequence[float]) -> Floats:
         """Return as how many independent requests those above each percentile count."""
