@@ -77,11 +77,11 @@ def new_temporary(prefix: str, suffix: str = "", folder: Path | None = None) -> 
 
 
 @contextlib.contextmanager
-def temporary_folder(prefix: str, folder: Path | None = None) -> Iterator[Path]:
+def temporary_folder(prefix: str) -> Iterator[Path]:
     """Yield a new folder and remove it afterwards."""
     import tempfile
 
-    with tempfile.TemporaryDirectory(prefix=prefix, dir=folder) as name:
+    with tempfile.TemporaryDirectory(prefix=prefix) as name:
         yield Path(name)
 
 

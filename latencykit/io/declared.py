@@ -37,7 +37,6 @@ _PAIR = r"p(\d+(?:\.\d+)?): ([\d.]+)"
 _STATUS = re.compile(r"^\s*\[(\w+)\]\s+(\d+) responses?")
 _ERROR = re.compile(r"^\s*\[(\d+)\]\s+(\S.*)$")
 TIMED_OUT = re.compile(r"timeout|timed out|deadline (?:has elapsed|exceeded)", re.IGNORECASE)
-_LATE, _CANCELED = ("timeout", "deadlineexceeded"), ("canceled", "unfinished")
 TRUNCATED = Note("the report is truncated at its end")
 
 

@@ -30,8 +30,6 @@ from latencykit.io.rows import CUT_LINE, Table, line_chunks
 from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Source
 from latencykit.io.text_reports import certain
 
-Groups = dict[str, int]
-
 _SAMPLE = 400  # lines
 _SERVED = OutcomeRule("status", "served", empty=0)
 
