@@ -205,16 +205,18 @@ def judged(
     )
 
 
-def bands_of(values: Floats, family: int = 1) -> tuple[Floats, Floats, Floats, list[int]]:
+def bands_of(
+    values: Floats, family: int = 1, error: float = 0.0
+) -> tuple[Floats, Floats, Floats, list[int]]:
     """Return level and noise band before each run, and the positions where the level changed."""
-    # Each run is judged by those before it, as it was when it was new, as one of a family of rows.
-    # The values are above 0.
+    # Each run is judged by those before it, as it was when it was new; `family` and `error` are as
+    # in `judged`. The values are above 0.
     logs, found = np.log(values), list[int]()
     bands = np.full((3, values.size), math.nan)
     for end in range(1, values.size + 1):
         skipped = _skipped(end)
         part = logs[skipped:end]
-        changes = _changes(part.tobytes(), math.log(max(family, 1)), 0.0)
+        changes = _changes(part.tobytes(), math.log(max(family, 1)), error)
         if changes and changes[-1][0] + SETTINGS.deciding_runs == part.size:
             found.append(changes[-1][0] + skipped)
         elif _lasts(logs, end, max(found, default=0)):

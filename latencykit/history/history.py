@@ -46,8 +46,6 @@ if TYPE_CHECKING:
 
 _PERCENTILES = ("p50", "p99", "p99.9")
 _ORDER: tuple[Verdict, ...] = ("worse", "confirm", "better", "same", "unknown")
-_LARGEST_ERROR = 0.5  # of a run by itself, in log units: a shorter one decides nothing
-_Z = 1.96
 
 
 @record()
@@ -372,9 +370,7 @@ class History:
             history = [value for _, value in known]
             values = [one[name].value(statistic) for one in runs if name in one]
             values = [value for value in values if value > 0]
-            _, low, high = new.statistics[statistic]
-            error = math.log(high / low) / (2 * _Z) if low and high else 0.0
-            error = min(error, _LARGEST_ERROR)
+            error = new.error(statistic)
             verdict = judged(history, values, family=len(wanted), error=error)
             # The first run at the level that the new one is compared with.
             since = [known[at][0] for at in verdict.changes if at < len(known)][-1:]
@@ -536,10 +532,11 @@ def trend_of(
     known, numbers = history.values(series, statistic, labels)
     runs = [run for run in known if run in latest]
     values = np.asarray(numbers[len(known) - len(runs) :], np.float64)
-    judged_together = (
-        _judged_statistics(s, ()) for s in (runs[-1].series if runs else {}).values()
-    )
-    level, low, high, positions = bands_of(values, sum(map(len, judged_together)) if runs else 1)
+    family, error = 1, 0.0
+    if runs:  # as the latest run is judged
+        family = sum(len(_judged_statistics(one, ())) for one in runs[-1].series.values())
+        error = runs[-1].series[series].error(statistic_name(statistic))
+    level, low, high, positions = bands_of(values, family, error)
     edges = [0, *positions, values.size]
     changes = []
     for k, position in enumerate(positions):

@@ -41,6 +41,8 @@ from latencykit.units import NANOSECONDS, format_percentile
 
 _PERCENTILES = (50.0, 90.0, 99.0, 99.9)
 _UNKNOWN: list[float | None] = [None, None, None]
+_LARGEST_ERROR = 0.5  # of a run by itself, in log units: a shorter one decides nothing
+_Z = 1.96
 
 
 @record()
@@ -56,6 +58,11 @@ class StoredSeries:
         """Return a statistic; NaN where the run does not support it."""
         value = self.statistics.get(statistic, _UNKNOWN)[0]
         return math.nan if value is None else value
+
+    def error(self, statistic: str) -> float:
+        """Return the relative standard error of a statistic within the run; 0 if unknown."""
+        _, low, high = self.statistics[statistic]
+        return min(math.log(high / low) / (2 * _Z), _LARGEST_ERROR) if low and high else 0.0
 
 
 @record()
@@ -126,7 +133,9 @@ def encode(series: Mapping[str, Data], facts: Mapping[str, Any]) -> tuple[Stored
     packed = _packed(data)
     common = {**facts, "digest": _digest(packed)}
     stamp = dt.datetime.fromtimestamp(facts["time"], dt.UTC).strftime("%Y%m%dT%H%M%SZ")
-    own = hashlib.sha256(json.dumps(common, sort_keys=True).encode()).hexdigest()[:16]
+    # The same data of one commit is one run, whenever and from wherever it is added again.
+    same = {key: common[key] for key in common if key not in ("measured", "host")}
+    own = hashlib.sha256(json.dumps(same, sort_keys=True).encode()).hexdigest()[:16]
     commit = "".join(c for c in (facts["commit"] or "run")[:10] if c.isalnum()) or "run"
     stored = {name: stored_series(entry) for name, entry in data.items()}
     lines = [
