@@ -107,8 +107,7 @@ def test_a_short_run_decides_nothing_by_its_own_noise(store: Path) -> None:
 
 def test_two_writers_keep_both_runs_and_the_same_run_once(tmp_path: Path) -> None:
     def add(number: int) -> str:
-        run = run_of(number % 4)  # without a start: that it is the same shows in its values
-        return lk.History(tmp_path).add(run, commit="abc", branch="main", time=DAY)
+        return lk.History(tmp_path).add(run_of(number % 4), commit="abc", branch="main", time=DAY)
 
     with ThreadPoolExecutor(8) as pool:
         places = list(pool.map(add, range(64)))
