@@ -192,13 +192,18 @@ def _change(change: float) -> str:
 def sentence(judged: HistoryVerdict) -> str:
     """Return the verdict in a sentence."""
     rows = [row for row in judged.rows if row.verdict == judged.verdict]
+    if judged.verdict == "same":  # one run beyond the others is no change yet
+        within = 1 + _UNCHANGED
+        rows = [row for row in rows if not row.low / within <= row.value <= row.high * within]
     names = brief_list(f"{row.series} {row.statistic}" for row in rows)
     missing = max((row.missing for row in rows), default=0)
     return {
         "worse": f"Worse: {names}",
         "better": f"Better: {names}",
         "confirm": f"Run again to confirm: {names}",
-        "same": "The same as the runs before",
+        "same": f"No change shown; outside the range of 95 % of earlier runs: {names}"
+        if rows
+        else "The same as the runs before",
         "unknown": f"Unknown: needs {format_items(missing, 'more run')}",
     }[judged.verdict]
 

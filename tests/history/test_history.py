@@ -337,9 +337,9 @@ def test_markdown_is_a_comment_of_one_screen(run: Run, tmp_path: Path) -> None:
         series = {f"s{k}": lk.Summary({"mean": 100.0 + number % 2}) for k in range(40)}
         lk.History(tmp_path / "many").add(series, time=number * 1e5)
     path = tmp_path / "now.json"
-    write_json({f"s{k}": lk.Summary({"mean": 100.0}) for k in range(40)}, path)
+    write_json({f"s{k}": lk.Summary({"mean": 100.0 + 3 * (k == 1)}) for k in range(40)}, path)
     out = run("history", "check", path, "--store", tmp_path / "many", "--format", "markdown")[1]
-    assert out.startswith("**The same as the runs before**")
+    assert out.startswith("**No change shown; outside the range of 95 % of earlier runs: s1 mean**")
     assert len(out.splitlines()) < 25
     assert "28 further rows: 28 same." in out
 
