@@ -707,14 +707,15 @@ class Samples(HistogramBacked, Value):
         """
         good, origin = self.good, self._zero
         assert self.start is not None
-        moment = (self.start if by_start else self.start + self.duration)[good] - origin
-        span = int(moment.max(initial=0)) - (self._origin - origin)
+        moment = (self.start if by_start else self.start + self.duration) - origin
+        last, moment = int(moment.max(initial=0)), moment[good]
+        span = last - (self._origin - origin)
         most = min(max(100_000, 10 * moment.size), current_limits().intervals)
         fitting = next((s for s in _STEPS if span // (s * 10**9) < most), _STEPS[-1])
         width = parse_duration(fitting if interval is None else interval, "s")
         first = (self._origin - origin) // int(max(width, 1))
         slot = (moment // int(max(width, 1))).astype(np.int64) - first
-        size = int(slot.max(initial=-1)) + 1
+        size = last // int(max(width, 1)) - first + 1 if len(self) else 0
         if size > most:
             raise InputTooLargeError(
                 f"intervals of {format_duration(width)} would number {size:,}, for {moment.size:,} "

@@ -132,7 +132,7 @@ def dashboard(
     else:
         upper.remove()
     band = confidence if len(counted) <= 3 else None
-    percentiles(counted, ax=lower, slo=slo, confidence=band, nines=nines, **(quiet | line_kwargs))
+    percentiles(series, ax=lower, slo=slo, confidence=band, nines=nines, **(quiet | line_kwargs))
     lines = "" if single else "timeline: p99 bold, max thin"
     finding = None
     if single:

@@ -243,7 +243,7 @@ def heatmap(
     tidy(ax, f"time from the start{clock(log.start)}")
     ax.grid(visible=False)
     finding = log_title(label, log, round(float(total.sum())))
-    note = "grey: no request was recorded" if gap.any() else ""
+    note = "grey: no request was counted" if gap.any() else ""
     head(ax, finding, joined({label: log}, note), title, subtitle)
     return ax
 

@@ -122,8 +122,8 @@ def as_log(label: str, data: object) -> HistogramLog:
         )
     if not len(log):
         raise DataNotAvailableError(
-            f"{label or 'this log'}: contains no interval, so there is nothing to draw; "
-            "was the range too narrow?"
+            f"{label or 'this log'}: nothing was counted, so there is nothing to draw: "
+            "all requests failed, or none is in the range"
         )
     return log
 

@@ -192,7 +192,7 @@ def _change(change: float) -> str:
 def sentence(judged: HistoryVerdict) -> str:
     """Return the verdict in a sentence."""
     rows = [row for row in judged.rows if row.verdict == judged.verdict]
-    if judged.verdict == "same":  # one run beyond the others is no change yet
+    if judged.verdict == "same":  # one run beyond the others does not show a change
         within = 1 + _UNCHANGED
         rows = [row for row in rows if not row.low / within <= row.value <= row.high * within]
     names = brief_list(f"{row.series} {row.statistic}" for row in rows)

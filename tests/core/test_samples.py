@@ -195,6 +195,7 @@ def test_failures_and_dates() -> None:
     both = lk.merge([good, bad])
     assert both.good.tolist() == [True, False, True]
     assert both.histogram().run.failed == 1
+    assert len(bad.to_log("1ms")) == 4  # failures take time, too
     dated = lk.Samples(start=[1_700_000_000_000], duration=[3], unit="ms")
     assert isinstance(lk.merge([good, dated]), lk.Histogram)  # nothing tells when one began
     assert len(lk.merge([good, dated], align="relative")) == 3

@@ -155,17 +155,10 @@ def test_files_carry_their_text(kind: str, raw: Any, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_one_series_has_its_numbers_beside_the_curve(raw):
-    words = words_of(drawn(plot.dashboard, raw, 1000, 780))
-    for name, value in (
-        ("requests", "6,852"),
-        ("p90", "150 µs"),
-        ("p99", "(1.04 ms)"),  # the run supports p96.3
-        ("p99.99", "(6 s)"),
-        ("max", "6 s"),
-        ("stall 6 s · ~2,930 requests missing", "mean are too low: see diagnose"),
-    ):
-        assert name in words
-        assert value in words
+    words = set(words_of(drawn(plot.dashboard, raw, 1000, 780)))
+    assert words >= {"requests", "6,852", "p90", "150 µs", "p99", "(1.04 ms)", "p99.99", "(6 s)"}
+    assert words >= {"max", "6 s", "stall 6 s · ~2,930 requests missing"}  # supported: p96.3
+    assert "mean are too low: see diagnose" in words
 
 
 @pytest.mark.slow
@@ -185,11 +178,15 @@ def test_more_series_than_rows_are_counted():
 
 @pytest.mark.slow
 def test_without_time_the_density_takes_the_timelines_place(raw):
-    figure = drawn(plot.dashboard, raw.histogram(), 1000, 780)
-    page = figure.axes[0]
-    upper = page.child_axes[0]
-    assert upper.get_xscale() == "log"
-    assert drawn(plot.dashboard, raw, 1000, 780).axes[0].child_axes[0].get_xscale() == "linear"
+    (page,) = drawn(plot.dashboard, raw.histogram()).axes
+    assert page.child_axes[0].get_xscale() == "log"
+    took = np.random.default_rng(1).lognormal(14, 0.5, 4000) * (1 + np.arange(4000) // 100 % 7)
+    one = lk.Samples(start=np.arange(4000) * 10**7, duration=took)
+    page = drawn(plot.dashboard, one).axes[0].child_axes
+    assert page[0].get_xscale() == "linear"
+    alone = drawn(plot.percentiles, one, confidence=0.95).axes[0]
+    bands = [ax.collections[0].get_datalim(ax.transData).ymax for ax in (page[1], alone)]
+    assert bands[0] == bands[1]  # by time
 
 
 @pytest.mark.slow
