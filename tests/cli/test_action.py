@@ -67,7 +67,7 @@ def test_a_run_is_judged_by_the_history_and_added(act, run, tmp_path):
     for number in range(1, 12):  # the runs before: the files give enough of them
         file = f"run={tmp_path / f'fast {number % 5}.csv'}"
         words = ("add", file, "--store", tmp_path / "kept", "--label", "machine=ci-4")
-        assert run("history", *words, "-q")[0] == 0
+        assert run("history", *words, "--commit", f"c{number}", "-q")[0] == 0
     status, _, summary, verdict = act(**known | {"HISTORY": "run=slow 1.csv", "CONFIRM": "true"})
     assert (status, verdict) == (1, "verdict=failed")
     assert "worse" in summary
