@@ -120,7 +120,7 @@ def as_log(label: str, data: object) -> HistogramLog:
             f"{label}{': ' if label else ''}this source has no times, so it has no timeline; "
             "a log or samples with start times would"
         )
-    if not len(log):
+    if not len(log) or (isinstance(data, Samples) and not data.good.any()):
         raise DataNotAvailableError(
             f"{label or 'this log'}: nothing was counted, so there is nothing to draw: "
             "all requests failed, or none is in the range"

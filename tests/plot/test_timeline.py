@@ -190,8 +190,10 @@ def test_the_slo_is_a_line_with_its_limit(raw):
 def test_what_knows_no_time_has_no_timeline(ax, raw):
     with pytest.raises(lk.DataNotAvailableError, match="a: this source has no times"):
         plot.timeline({"a": raw.histogram()}, ax=ax)
-    with pytest.raises(lk.DataNotAvailableError, match="nothing was counted"):
-        plot.timeline(raw.between(1e6, 2e6), ax=ax)
+    failed = lk.Samples(start=[0, 9], duration=[1, 1], outcome=["error"] * 2, unit="s")
+    for nothing in (raw.between(1e6, 2e6), failed):
+        with pytest.raises(lk.DataNotAvailableError, match="nothing was counted"):
+            plot.timeline(nothing, ax=ax)
 
 
 def test_the_clock_is_reported_where_it_is_known(raw):
