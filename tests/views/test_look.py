@@ -155,7 +155,7 @@ def test_letters_are_printed_as_large_as_on_the_screen(raw: lk.HistogramLog, ope
     scale = "svg => svg.getBoundingClientRect().width / svg.viewBox.baseVal.width"
     page.emulate_media(media="print")  # one column: a picture is not blown up to its width
     page.wait_for_timeout(200)  # it is drawn anew
-    page.wait_for_function(f"({scale})(document.querySelector('#plot-timeline svg')) > 0")
+    page.locator("#plot-timeline svg").wait_for()
     assert 0.7 < page.locator("#plot-timeline svg").evaluate(scale) < 1.01
 
 
