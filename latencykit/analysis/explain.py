@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 
 from latencykit._arrays import Value, as_positions
 from latencykit._records import record
-from latencykit._text import format_items
+from latencykit._text import brief_list, format_items
 from latencykit._typing import Flags, Floats, Ints, PathOrFrame
 from latencykit.analysis.coincidence import Coincidence, coincide
 from latencykit.analysis.given import as_data
@@ -296,15 +296,16 @@ def explain(
     frame = _frame(_rows(chief))
     top = np.zeros(slow.size, np.bool_)
     for cause in chief.causes:
-        top |= cause.attribute.codes == cause.code
+        attribute, code = cause.values[0]
+        top |= attribute.codes == code
     findings = _findings(frame, chief)
     if data.start is not None and not chief.causes:
         own = _own_times(chosen.offsets, chief, attributes)
         findings = own or findings
-    known = {cause.key for cause in chief.causes}
+    known = {cause.keys[0] for cause in chief.causes}
     for look in looks[looks.index(chief) + 1 :]:
-        fresh = [cause for cause in look.causes if cause.key not in known]
-        known.update(cause.key for cause in fresh)
+        fresh = [cause for cause in look.causes if cause.keys[0] not in known]
+        known.update(cause.keys[0] for cause in fresh)
         findings += _cause_sentences(_frame(_rows(look)), replace(look, causes=fresh))
     if between is not None:
         findings.insert(0, _span_sentence(values, data.values[answered & ~inside]))
@@ -464,16 +465,15 @@ class _World:
 
 @record(eq=False)
 class _Cause:
-    """A value that goes with slow requests."""
+    """A value that goes with slow requests, and others if exactly the same requests have them."""
 
-    attribute: Attribute
-    code: int
+    values: list[tuple[Attribute, int]]
     rows: Flags  # which of `_World.rows` have it
 
     @property
-    def key(self) -> tuple[str, str]:
-        """Attribute and value, as a row has them."""
-        return self.attribute.name, self.attribute.values[self.code]
+    def keys(self) -> list[tuple[str, str]]:
+        """Attributes and values, as rows have them."""
+        return [(attribute.name, attribute.values[code]) for attribute, code in self.values]
 
 
 def _standing(
@@ -540,20 +540,23 @@ def _causes(world: _World, attributes: Sequence[Attribute]) -> tuple[list[_Cause
     accepted: list[_Cause] = []
     active = np.ones(world.rows.size, np.bool_)
     while tested and len(accepted) < RULES.max_causes and (world.late & active).any():
-        best: tuple[float, _Cause] | None = None
+        highest, best = 0.0, None
         for attribute, codes in zip(tested, local, strict=True):
             deviance = _standing(world, attribute, codes, active, len(attributes))
             code = int(np.argmax(deviance))
-            if deviance[code] > (best[0] if best else 0.0):
-                best = deviance[code], _Cause(attribute, code, codes == code)
+            rows = codes == code
+            if best is not None and np.array_equal(rows, best.rows):
+                best.values.append((attribute, code))
+            elif deviance[code] > highest:
+                highest, best = deviance[code], _Cause([(attribute, code)], rows)
         if best is None:
             break
-        cause, attribute = best[1], best[1].attribute
-        if not attribute.ranges and restates_latency(world.values, attribute.codes == cause.code):
-            outcome = replace(attribute, outcome=True)
-            return _causes(world, [outcome if one is attribute else one for one in attributes])
-        accepted.append(cause)
-        active &= ~cause.rows
+        for attribute, code in best.values:
+            if not attribute.ranges and restates_latency(world.values, attribute.codes == code):
+                outcome = replace(attribute, outcome=True)
+                return _causes(world, [outcome if one is attribute else one for one in attributes])
+        accepted.append(best)
+        active &= ~best.rows
     return accepted, list(attributes)
 
 
@@ -581,7 +584,8 @@ def _rows(look: _Look) -> list[dict[str, object]]:
     )
     groups: list[list[dict[str, Any]]] = []
     for attribute in look.attributes:
-        significant = {cause.code for cause in look.causes if cause.attribute is attribute}
+        pairs = [pair for cause in look.causes for pair in cause.values]
+        significant = {code for one, code in pairs if one is attribute}
         size = len(attribute.values)
         count = np.bincount(attribute.codes, minlength=size).astype(np.float64)
         late = np.bincount(attribute.codes[slow], minlength=size).astype(np.float64)
@@ -810,9 +814,11 @@ def _cause_sentences(frame: pd.DataFrame, look: _Look) -> list[str]:
     threshold, what = look.threshold, f"above {look.threshold.name}"
     sentences = []
     for cause in look.causes:
-        row: Any = rows[cause.key]
+        row: Any = rows[cause.keys[0]]
+        name, *others = ("=".join(key) for key in cause.keys)
+        same = f" (the same requests as {brief_list(others)})" if others else ""
         text = (
-            f"{'='.join(cause.key)} goes with slow requests: {_percent(row.share)} of all "
+            f"{name}{same} goes with slow requests: {_percent(row.share)} of all "
             f"requests, {_percent(row.share_above)} of those {what} (lift {row.lift:.3g}, "
             f"{row.low:.3g} to {row.high:.3g})"
         )

@@ -164,7 +164,7 @@ def incident_of(
     core = float((begin[last[fits]] - begin[fits]).min(initial=math.inf))
     # Requests of one bin may have begun up to its length apart, and so may those of the other.
     bins = 2 * float(evidence.length.max(initial=0.0))
-    crowded = total >= INCIDENT.min_slow_requests and core <= INCIDENT.max_run_share * span + bins
+    crowded = total >= INCIDENT.min_slow_requests and core <= span / INCIDENT.min_lift + bins
     if not crowded and not one_period:
         return None
     if isinstance(data, HistogramLog):
@@ -375,8 +375,6 @@ class IncidentRules:
     min_slow_requests: int = 20
     # of the slow requests: what is left explains no tail
     min_slow_share: float = 0.5
-    # of the run: a longer time is how the system was
-    max_run_share: float = 0.05
     # times as many slow requests as the load of that time accounts for: a rush hour has its share
     min_lift: float = 5.0
     # of the incident: slow requests farther from it than that do not belong to it
@@ -474,8 +472,6 @@ def find_incident(
     length = end[last[fits]] - begin[fits]
     first = int(fits[np.argmin(length)])
     final, core = int(last[first]), float(length.min())
-    if core > INCIDENT.max_run_share * span:
-        return None
     gaps = begin[1:] - end[:-1]
     far = np.flatnonzero(
         gaps
@@ -489,8 +485,6 @@ def find_incident(
     start, stop = float(begin[first]), float(end[final])
     slow = float(seen[final + 1] - seen[first])
     sent = np.searchsorted(load, stop, "right") - np.searchsorted(load, start, "left")
-    if stop - start > INCIDENT.max_run_share * span:
-        return None
     if slow / total < INCIDENT.min_lift * sent / max(load.size, 1):
         return None
     return Incident(start, stop, slow, total)
