@@ -108,6 +108,7 @@ class Tasks(click.Group):
             return None
         # One thread halves the time that importing numpy takes.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+        os.environ.pop("MPLBACKEND", None)  # charts are files; matplotlib raises for unknown names
         module = importlib.import_module(f"latencykit.cli.{cmd_name.replace('-', '_')}")
         command: click.Command = module.command
         if not any("-q" in param.opts for param in command.params):

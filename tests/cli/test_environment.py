@@ -66,7 +66,7 @@ def german(tmp_path_factory):
 @pytest.mark.parametrize(
     "environment",
     [
-        "LC_ALL=C COLUMNS=20 LINES=3 PYTHONIOENCODING=ascii DISPLAY=:99 MPLBACKEND=TkAgg HOME",
+        "LC_ALL=C COLUMNS=20 LINES=3 PYTHONIOENCODING=ascii DISPLAY=:99 MPLBACKEND=nosuch HOME",
         (
             f"HOME={NOWHERE} XDG_CONFIG_HOME={NOWHERE} XDG_CACHE_HOME={NOWHERE} "
             "PYTHONIOENCODING=cp1252 TZ=Antarctica/Troll TERM=dumb NO_COLOR=1"
