@@ -17,6 +17,7 @@ from latencykit.cli.options import (
     format_option,
     inputs,
     need_unit,
+    no_noise,
     noise_of,
     note,
     progress,
@@ -84,6 +85,7 @@ def command(
     latencykit check profile_export.jsonl --slo 'ttft 99=500ms, tpot 95=50ms' --joint 95%
     """
     from latencykit.analysis.slo import SLOResult, passed, seconds_of, with_history
+    from latencykit.core.run import TOTAL
     from latencykit.views.slo import check_record, check_text, exit_text, junit_xml
 
     slo, least = slo_of(specs), None if joint is None else share(joint)
@@ -106,15 +108,22 @@ def command(
             history = History(store)
             for text in history.left_out:
                 note(f"left out: {text}")
-            for name, results in checked.items():
+            for entry in loaded:
+                if entry.name not in checked:
+                    continue
+                # Requests taken together are what `history add` keeps as the total of their parts.
+                results, known = checked[entry.name], entry.name
+                tags = getattr(entry.data, "tags", ()) if together else ()
+                if len(tags) > 1:
+                    known = TOTAL if entry.label is None else f"{entry.label}:{TOTAL}"
+                elif tags and entry.label is None:
+                    known = tags[0] or known
                 wanted = [row.statistic for row in results if not row.is_share]
-                known, noise = noise_of(history, name, wanted)
+                noise = noise_of(history, known, wanted)
                 if missing := [word for word in wanted if word not in noise]:
-                    note(
-                        f"{store}: shows no run noise of {known} {', '.join(missing)}; it takes "
-                        "eleven runs, so that this run decides what is sure"
-                    )
-                checked[name] = SLOResult(
+                    text = no_noise(history, store, known, f" {', '.join(missing)}")
+                    note(f"{text}, so that this run decides what is sure")
+                checked[entry.name] = SLOResult(
                     with_history(row, noise[row.statistic]) if row.statistic in noise else row
                     for row in results
                 )

@@ -17,6 +17,7 @@ from latencykit.cli.options import (
     format_option,
     inputs,
     list_option,
+    no_noise,
     noise_of,
     note,
     numbers,
@@ -101,7 +102,10 @@ def command(
     }
     if store is not None and run_noise is not None:
         raise InvalidArgumentError("--run-noise and --history both state the run noise; give one")
-    pairs = pairs_of(given, base, new)
+    named = pairs_of(given, base, new)
+    pairs = {
+        name: tuple([entry.data for entry in side] for side in pair) for name, pair in named.items()
+    }
     with progress("comparing"):
         comparisons = {}
         for name, pair in pairs.items():
@@ -109,17 +113,21 @@ def command(
                 from latencykit.history.history import History
 
                 history = History(store)
-                series = name or pair[1][0].run.series or ""
-                series, found = noise_of(history, series, ("p50", "p99", "mean"))
-                if not found:
-                    known = dict.fromkeys(known for run in history.runs for known in run.series)
-                    raise InvalidArgumentError(
-                        f"{store}: shows no run noise of {series or 'one series'}; it takes eleven "
-                        f"runs (series: {', '.join([*known][:4]) or 'none'})"
-                    )
-                options["run_noise"] = max(min(one.noise, 0.99) for one in found.values())
-                text = f"run noise {100 * options['run_noise']:.3g} %, from the history of {series}"
-                note(text)
+                known = list(dict.fromkeys(known for run in history.runs for known in run.series))
+                series = named[name][1][0].name
+                if not name and len(known) == 1:  # a pair of files, whatever their names
+                    (series,) = known
+                found = noise_of(history, series, ("p50", "p99", "mean"))
+                if found:
+                    noise = max(min(one.noise, 0.99) for one in found.values())
+                    note(f"run noise {100 * noise:.3g} %, from the history of {series}")
+                    options["run_noise"] = noise
+                else:
+                    text = no_noise(history, store, series)
+                    if len(pairs) == 1:
+                        raise InvalidArgumentError(text)
+                    note(text)
+                    options["run_noise"] = None
             comparisons[name] = compare(*pair, **options)
     failed = {name: comparison.failed(conditions) for name, comparison in comparisons.items()}
     if out is not None:

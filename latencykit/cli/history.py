@@ -82,7 +82,7 @@ def add(
     from latencykit.history.history import History, parse_labels
 
     labels = parse_labels(label)
-    series = {entry.name: entry.data for entry in load(given.selecting(totals=False))}
+    series = {entry.name: entry.data for entry in load(given)}
     with progress(f"adding to {store}"):
         place = History(store).add(
             series, commit=commit, branch=branch, time=_seconds(time), labels=labels
@@ -135,7 +135,7 @@ def check(
     renamed = parse_labels(rename)
     history = History(store, branch=branch, rename=renamed)
     chosen = names_in(statistics or "")
-    runs = [{entry.name: entry.data for entry in load(given.selecting(totals=False))}]
+    runs = [{entry.name: entry.data for entry in load(given)}]
 
     def judged() -> HistoryVerdict:
         with progress(f"judging by {store}"):
@@ -152,7 +152,7 @@ def check(
             raise InvalidArgumentError(f"--confirm {again}: cannot be run: {error}") from error
         if done.returncode:
             raise InvalidArgumentError(f"--confirm {again}: ended with status {done.returncode}")
-        runs.append({entry.name: entry.data for entry in load(given.selecting(totals=False))})
+        runs.append({entry.name: entry.data for entry in load(given)})
         verdict = judged()
     for text in (*(f"left out: {text}" for text in history.left_out), *verdict.notes):
         note(text)

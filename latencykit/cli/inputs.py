@@ -358,8 +358,9 @@ def _executor(given: Inputs) -> Iterator[LocalExecutor | Executor]:
 
 def pairs_of(
     given: Inputs, base: tuple[str, ...], new: tuple[str, ...]
-) -> dict[str, tuple[list[Any], list[Any]]]:
+) -> dict[str, tuple[list[Input], list[Input]]]:
     """Series → the runs of either side; files of one series each are a pair whatever its name."""
+    # Series are the same by their names in the files, whatever the labels of these.
     from latencykit.analysis.compare import nothing_in_common
 
     if (
@@ -382,7 +383,7 @@ def pairs_of(
         )
     # several names may be of one file each
     given = given.selecting(anywhere=len(given.selection.series) > 1)
-    read = _each_file(replace(given, files=(*paths[0], *paths[1])), noted=False)
+    read = _each_file(replace(given, files=(*chosen[0], *chosen[1])), noted=False)
     halves = [
         [entry.data for series in files for entry in series]
         for files in (read[: len(paths[0])], read[len(paths[0]) :])
@@ -395,14 +396,14 @@ def pairs_of(
         for files in (read[: len(paths[0])], read[len(paths[0]) :])
     ]
     if all(len(run) == 1 for side in sides for run in side):
-        return {"": ([run[0].data for run in sides[0]], [run[0].data for run in sides[1]])}
-    runs = [{entry.name: entry.data for entry in run} for side in sides for run in side]
+        return {"": ([run[0] for run in sides[0]], [run[0] for run in sides[1]])}
+    runs = [{entry.series: entry for entry in run} for side in sides for run in side]
     common = [name for name in runs[0] if all(name in run for run in runs)]
     wholes = [[_whole(run) for run in side] for side in sides]
     if not common and all(len(run) == 1 for side in wholes for run in side):
         for run in (run for side in sides for run in side if len(run) > 1):
             note(f"{Path(without_secrets(run[0].path)).name}: its total is compared")
-        base_runs, new_runs = ([run[0].data for run in side] for side in wholes)
+        base_runs, new_runs = ([run[0] for run in side] for side in wholes)
         return {"": (base_runs, new_runs)}
     if not common:
         raise InvalidArgumentError(

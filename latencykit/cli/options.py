@@ -16,7 +16,7 @@ import click
 
 from latencykit._files import checked_chart
 from latencykit._records import record
-from latencykit._text import for_stream, printable, without_secrets
+from latencykit._text import brief_list, for_stream, printable, without_secrets
 from latencykit.errors import InvalidArgumentError
 from latencykit.units import format_duration, parse_duration
 
@@ -442,14 +442,17 @@ def need_unit(name: str, run: Run) -> None:
 # The run noise that a history shows, for ``check`` and ``compare``.
 
 
-def noise_of(
-    history: History, name: str, statistics: Iterable[str]
-) -> tuple[str, dict[str, RunVerdict]]:
-    """Return the series of a history; level, band and noise of the statistics that show some."""
-    # The series is the only one where none has the name; the runs are those of the latest one's
-    # labels.
-    known = list(dict.fromkeys(series for run in history.runs for series in run.series))
-    series = name if name in known or len(known) != 1 else known[0]
+def noise_of(history: History, series: str, statistics: Iterable[str]) -> dict[str, RunVerdict]:
+    """Return level, band and noise of the statistics that show some; by the latest run's labels."""
     labels = history.runs[-1].labels if history.runs else None
     found = {word: history.latest(series, word, labels) for word in statistics}
-    return series, {word: verdict for word, verdict in found.items() if verdict is not None}
+    return {word: verdict for word, verdict in found.items() if verdict is not None}
+
+
+def no_noise(history: History, store: str, series: str, statistics: str = "") -> str:
+    """Return what a history lacks for `noise_of`, and which series it has instead."""
+    text = f"{store}: shows no run noise of {series}{statistics}; it takes eleven runs"
+    known = list(dict.fromkeys(name for run in history.runs for name in run.series))
+    if series in known:
+        return text
+    return f"{text} (series: {brief_list(known) or 'none'}; NAME=FILE names one)"

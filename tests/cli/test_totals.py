@@ -131,6 +131,17 @@ def test_files_of_several_series_without_a_total_say_so(run):
     assert "did you mean 'total'?" in run.refused("summary", TAGGED, "--series", "tota")
 
 
+@pytest.mark.slow
+def test_a_history_keeps_the_total_that_check_and_compare_ask_for(run, requests, tmp_path):
+    for label, series in (("", "total"), ("cart=", "cart:total")):
+        file, store = f"{label}{requests}", tmp_path / f"of-{series}"
+        for day in range(11):
+            assert run("history", "add", file, "--store", store, "--time", 86_400 * day)[0] == 0
+        assert "no run noise" not in run("check", file, "--slo", "99=1s", "--history", store)[2]
+        assert f"history of {series}\n" in run("compare", file, file, "--history", store)[2]
+        assert run.json("history", "check", file, "--store", store)["verdict"] == "same"
+
+
 def test_a_page_names_the_column_and_the_value_of_each_part(run, tmp_path):
     path, page = tmp_path / "requests.csv", tmp_path / "x.html"
     rows = (f"{5 * k},{1 + k % 7},h{k % 2}" for k in range(300))

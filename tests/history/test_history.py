@@ -257,17 +257,6 @@ def test_a_writer_that_is_killed_leaves_no_half_a_run(tmp_path: Path) -> None:
     assert history.left_out == ()
 
 
-@pytest.mark.needs_tool
-def test_duckdb_reads_the_folder(store: Path) -> None:
-    duckdb = pytest.importorskip("duckdb")
-    rows = duckdb.sql(
-        f"SELECT \"commit\", statistics.p99[1] FROM '{store}/*.jsonl' WHERE series = 'checkout' "
-        "ORDER BY time"
-    ).fetchall()
-    runs, values = lk.History(store).values("checkout", "p99")
-    assert rows == [(run.commit, value) for run, value in zip(runs, values, strict=True)]
-
-
 def test_the_store_is_refused_where_it_is_a_file(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     with pytest.raises(lk.InvalidArgumentError, match="is a file"):
@@ -433,6 +422,8 @@ def test_check_says_which_run_noise_the_history_lacks(run: Run, store: Path, val
     assert status == 0
     assert [row["sure"] for row in json.loads(out)["rows"]] == [True, False, False]
     assert "shows no run noise of checkout tm99" in notes
+    other = ("check", f"cart={values(1)}", "--slo", "50=1s", "--history", store)  # not that series
+    assert "no run noise of cart p50; it takes eleven runs (series: checkout;" in run(*other)[2]
     status, _, notes = run("check", path, "--slo", slo, "--history", store / "none")
     assert (status, "eleven runs" in notes) == (0, True)
 
