@@ -242,11 +242,12 @@ class Lines:
     row: str
     pair: str = _PAIR
     cumulative: bool = False  # of the rows of a name, the last one has all values
+    prepare: Callable[[str], str] = plain
     finish: Callable[[Report], Report] = as_it_is
 
     def __call__(self, source: Source, _: ReadOptions) -> Series:
         """Read every row; of rows without a name, the last one where no row has a name."""
-        rows = list(re.finditer(self.row, plain(source.text()), re.MULTILINE))
+        rows = list(re.finditer(self.row, self.prepare(source.text()), re.MULTILINE))
         named = [row for row in rows if row.groupdict().get("name")]
         if self.cumulative:
             named = list({row["name"]: row for row in named}.values())

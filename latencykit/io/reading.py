@@ -37,6 +37,7 @@ from latencykit.io.sanity_checks import checked, longer_than_run
 from latencykit.io.source import (
     COMMANDS,
     DOUBLED,
+    ESCAPED,
     LITERAL,
     PASTED,
     Confidence,
@@ -170,6 +171,7 @@ def detect(source: Source, name: str | Format | None = None) -> Format:
     )
 
 
+_MARKS = (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'))  # of the source of a page
 _LOG_LINES = "tools.log_lines"
 _CONTROL = re.compile(rb"[\0-\x08\x0b\x0e-\x1a]|\r(?!\n)")
 _ABOVE = 5  # lines
@@ -208,6 +210,8 @@ def _changes(
             yield {"above": number}, Confidence.GENERIC if document else Confidence.LIKELY
     if len(lines) > 2 * _ABOVE and DOUBLED[0] not in pasted and not "".join(lines[1::2]).strip():
         yield {"pasted": pasted + DOUBLED}, Confidence.LIKELY
+    if any(name in head.text and mark not in head.text for name, mark in _MARKS):
+        yield {"pasted": pasted + ESCAPED}, Confidence.LIKELY
     if weak and COMMANDS[0] not in pasted and COMMANDS[0][0].search(head.data):
         yield {"pasted": pasted + COMMANDS}, Confidence.NO
     if unknown:

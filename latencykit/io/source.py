@@ -572,7 +572,7 @@ PASTED = (
     (re.compile(rb"(?m)^( {0,8})(?:```|~~~)(?:[\w-]{0,20}(?=\r?$))?"), rb"\1"),
     (re.compile(rb"(?m)(?<![ ]) ++(?=\r?$)"), b""),
     (re.compile(rb"(?m)^`([^`\n]{1,4000})`(?=\r?$)"), rb"\1"),
-    (re.compile(rb"(?<![*/\w])\*\*([\w.+\xc2-][^*/\n]{0,40})\*\*(?![*/])"), rb"\1"),
+    (re.compile(rb"(?<![*/\w])\*\*([\w.+\xc2-][^*/\n]{0,200})\*\*(?![*/])"), rb"\1"),
     (re.compile(rb"(?m)(?<![>\s])(?:</(?:code|pre|p)>|```)+(?=\r?$)"), b""),
     (re.compile(rb"(?m)^(?:</code>)?</?pre>(?:<code[^>\n]{0,80}>)?"), b""),
     (re.compile(rb"(?m)" + _PROMPT + rb"(?=\r?$)"), b""),
@@ -582,6 +582,11 @@ PASTED = (
 )
 """A byte order mark, colours, fixed blanks, blanks at ends, marks of Markdown and HTML, prompts."""
 COMMANDS = ((re.compile(rb"(?m)(?:^[$\xe2\x9d\xaf]{1,3}|" + _PROMPT + rb") [^\n]*"), b""),)
+ESCAPED = tuple(
+    (re.compile(rb"&%s;" % name), mark)
+    for name, mark in ((b"lt", b"<"), (b"gt", b">"), (b"quot", b'"'), (b"amp", b"&"))
+)
+"""Characters as the source of a page has them; ``&amp;`` comes last."""
 DOUBLED = ((re.compile(rb"\n[ \t\r]*+\n"), b"\n"),)
 LITERAL = (
     (re.compile(rb"\A\s*(?:[\w$=]{1,60} ){0,3}(?=[{\[])"), b""),

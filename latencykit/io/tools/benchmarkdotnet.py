@@ -21,6 +21,7 @@ from latencykit.io.text_reports import fact, plain
 from latencykit.units import parse_duration
 
 _OWN = frozenset({"Error", "StdErr", "Allocated", "Ratio"})
+_MEANS = frozenset({"Mean", "Median"})
 _UNIT = re.compile(r" ?\[([^\s\[\]]{1,20})\]$")
 _CELL = re.compile(r"(\d[\d.,]*) ?(\S*)")
 _ABSENT = ("", "-", "?", "NA")
@@ -42,11 +43,11 @@ def _tables(text: str) -> list[_Table]:
     tables, inside, mark = list[_Table](), False, ""
     for number, full in enumerate(plain(text).split("\n"), 1):
         line = full if len(full) < _LONGEST else ""
-        if "Method" in line and "Mean" in line:
+        if "Method" in line and ("Mean" in line or "Median" in line):
             mark = max("|,;\t", key=line.count)
             heading = _cells(line, mark)
             names = {_UNIT.sub("", cell) for cell in heading}
-            if {"Method", "Mean"} <= names and not _OWN.isdisjoint(names):
+            if "Method" in names and names & _MEANS and not _OWN.isdisjoint(names):
                 tables.append(_Table(heading, []))
                 inside = True
                 continue
@@ -65,12 +66,12 @@ def _cells(line: str, mark: str) -> list[str]:
 
 
 def _mean_at(heading: list[str]) -> int:
-    return next(k for k, name in enumerate(heading) if _UNIT.sub("", name) == "Mean")
+    return next(k for k, name in enumerate(heading) if _UNIT.sub("", name) in _MEANS)
 
 
 def sniff_table(head: Head) -> Confidence:
     """Recognise methods with their means, which have units."""
-    if "Method" not in head.text or "Mean" not in head.text:
+    if "Method" not in head.text or not any(name in head.text for name in _MEANS):
         return Confidence.NO
     for heading, rows in _tables(head.text):
         at = _mean_at(heading)

@@ -114,10 +114,18 @@ def read_stats(source: Source, options: ReadOptions) -> Series:
 _CONSOLE = r"^[ \t]*---- Global Information -"
 _CELL = r"([\d.,]+|-)"
 _ROW = re.compile(
-    rf"^[ \t]*> ([a-z][a-z\d /]{{1,60}}?)(?: \((?:ms|rps)\))?[ \t|]+{_CELL}[ \t]*"
-    rf"(?:\(OK=|\|[ \t]*){_CELL}[ \t]*(?:KO=|\|[ \t]*){_CELL}",
+    rf"^[ \t]*> ([a-z][A-Za-z\d /]{{1,60}}?)(?: \((?:ms|rps)\))?[ \t|]+{_CELL}[ \t]*"
+    rf"(?:\(OK=|\|)[ \t]*{_CELL}[ \t]*(?:/ )?(?:KO=|\|)[ \t]*{_CELL}",
     re.MULTILINE,
 )
+_OLD = {  # up to 1.5, whose percentiles are those by default
+    "numberOfRequests": "request count", "minResponseTime": "min response time",
+    "maxResponseTime": "max response time", "meanResponseTime": "mean response time",
+    "stdDeviation": "std deviation", "percentiles1": "response time 95th percentile",
+    "percentiles2": "response time 99th percentile",
+    "meanNumberOfRequestsPerSecond": "mean requests/sec",
+}  # fmt: skip
+_COUNT = r"^[ \t]*> (?:request count|numberOfRequests)\b"
 _LABELS = {
     "min response time": "min", "max response time": "max", "mean response time": "mean",
     "std deviation": "std", "response time std deviation": "std",
@@ -128,9 +136,11 @@ _PERCENTILE = re.compile(r"response time (\d{1,2})(?:st|nd|rd|th) percentile")
 def read_console(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read the table of a run, of its good requests."""
     begin = rf"^Simulation \S+ (?:started|completed in)|{_CONSOLE}"
-    text = text_of_run(source, begin, r"^[ \t]*> request count\b")
+    text = text_of_run(source, begin, _COUNT)
     rows = {
-        row[1]: [None if cell == "-" else float(cell.replace(",", "")) for cell in row.groups()[1:]]
+        _OLD.get(row[1], row[1]): [
+            None if cell == "-" else float(cell.replace(",", "")) for cell in row.groups()[1:]
+        ]
         for row in _ROW.finditer(text)
     }
     if "request count" not in rows:
@@ -158,7 +168,7 @@ FORMATS = {
         read_stats,
     ),
     "gatling-console": (
-        has_match(_CONSOLE, r"^[ \t]*> request count\b", plain=plain),
+        has_match(_CONSOLE, _COUNT, plain=plain),
         read_console,
     ),
 }

@@ -14,11 +14,17 @@ from latencykit.io import json_text
 from latencykit.io.build import nanoseconds, percentile_named, unit_in
 from latencykit.io.sanity_checks import consistent
 from latencykit.io.source import Data, ReadOptions, Series, Source
-from latencykit.io.text_reports import has_match, line_numbers, plain
+from latencykit.io.text_reports import documents_at, has_match, line_numbers, plain
 from latencykit.units import parse_duration
 
 _PACKAGE = re.compile(r"^pkg: (\S+)", re.MULTILINE)
 _CPU = re.compile(r"^cpu: (.+)$", re.MULTILINE)
+# above the results of one of two versions: ``Before:``, ``## After the change``, ``git checkout …``
+_SIDE = re.compile(
+    r"^[-#*=/ ]*+(?:[\w./'`-]+ ){0,3}(?i:before|after|old|new|baseline|master|main|patched)"
+    r"(?: [\w./'`-]+){0,3}[-*=: ]*$|^[$>#%+ ]*git (?:checkout|switch|stash)\b",
+    re.MULTILINE,
+)
 _RESULT = re.compile(r"^(Benchmark\S*+)[ \t]++(\d++)[ \t]++([-+\dN.].*\bns/op.*)$", re.MULTILINE)
 _METRIC = re.compile(r"(?:^|(?<=[ \t]))([\d.]+(?:[eE][+-]?\d+)?|[+-]?Inf|NaN)[ \t]+(\S+)")
 _PERCENTILE = re.compile(
@@ -35,6 +41,11 @@ _HINT = (
 def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read one summary per benchmark; those of several packages one after the other."""
     text = source.text()
+    bounds = [0, *(side.start() for side in _SIDE.finditer(text)), len(text)]
+    names = [{row[1] for row in _RESULT.finditer(text, *span)} for span in pairwise(bounds)]
+    if any(own & other for own, other in pairwise(filter(None, names))):
+        runs = [begin for begin, own in zip(bounds, names, strict=False) if own]
+        raise documents_at(text, [0, *runs[1:]])
     begins = [0, *(match.start() for match in _PACKAGE.finditer(text))]
     spans: dict[str, list[tuple[int, int]]] = {}
     for begin, end in zip(begins, [*begins[1:], len(text)], strict=True):

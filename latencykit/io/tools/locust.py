@@ -139,6 +139,8 @@ def _data(row: Mapping[str, str], run: Run) -> Data:
     value = {name: number for name, text in row.items() if (number := _number(text)) is not None}
     levels = [name for name in value if re.fullmatch(r"[\d.]+%", name)]
     cells = {float(name[:-1]): value[name] for name in levels}
+    if value.get("median response time") and not any(cells.values()):
+        cells = {}  # of a history in which nothing was answered for 10 s
     points = build.in_nanoseconds(cells or {50.0: value.get("median response time")}, "ms")
     stats = build.in_nanoseconds({kind: value.get(name) for kind, name in _STATS.items()}, "ms")
     total, failed = int(value["request count"]), int(value.get("failure count", 0))

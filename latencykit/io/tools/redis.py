@@ -129,17 +129,26 @@ def read_memtier_text(source: Source, options: ReadOptions) -> dict[str, Data]:
         tool="memtier_benchmark", **CLOSED, unit="ms", duration=float(seconds) or None,
         connections=clients or None, unit_from="format",
     )  # fmt: skip
+    rows = {
+        name: {
+            column: float(cell)
+            for column, cell in zip(columns[1:], rest.split(), strict=False) if cell[0].isdigit()
+        }
+        for name, rest in _TABLE_ROW.findall(body)
+    }  # fmt: skip
+    total = rows.get(_TOTALS, {}).get("Ops/sec")
     series: dict[str, Data] = {}
-    for name, rest in _TABLE_ROW.findall(body):
-        cells = zip(columns[1:], rest.split(), strict=False)
-        row = {column: float(cell) for column, cell in cells if cell[0].isdigit()}
+    for name, row in rows.items():
         if not row.get("Ops/sec") and not row.get("Avg._Latency", row.get("Latency")):
             continue  # a rate of 0.00 may be rounded
         own = run.replace(aggregate=name == _TOTALS, achieved=row.get("Ops/sec") or None)
-        count = each * clients if name == _TOTALS else 0
+        rate = row.get("Ops/sec", 0.0)
+        count = round(each * clients * rate / total) if total else 0
+        if count and name != _TOTALS:
+            own = own.with_notes("the number of requests is that of all by the share of Ops/sec")
         if not count and seconds:
             own = own.with_notes("the number of requests is Ops/sec x seconds")
-            count = round(row.get("Ops/sec", 0.0) * seconds)
+            count = round(rate * seconds)
         timed = {column.removesuffix("_Latency"): value for column, value in row.items()}
         points = build.in_nanoseconds(build.percentiles_in(timed), "ms")
         steps = spread.get(re.sub(r"S$", "", name.upper()), {})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -81,6 +82,12 @@ _NBOMBER = (
     r"[ |│]*latency \(ms\)[ |│]+min = `?(?P<min>[\d.]+)`?, mean = `?(?P<mean>[\d.]+)`?, max = "
     r"`?(?P<max>[\d.]+)`?, StdDev = `?(?P<std>[\d.]+)[^\n]*\n(?:[^\w\n]*\n)?"
     r"[ |│]*latency percentile \(ms\)[ |│]+(?P<points>[^\n]*)"
+)
+# up to version 5, the sum of a scenario is named alike in all of them
+_SCENARIO = re.compile(
+    r"^(scenario: `?([^\s`][^`\n]{0,199})`?$(?:\n(?!scenario: )[^\n]*){1,60}?\n[ |│]*name[ `|│]+)"
+    r"global information",
+    re.MULTILINE,
 )
 
 
@@ -192,6 +199,7 @@ FORMATS = {
             run=Run(tool="NBomber", measure="service", unit="ms"),
             row=_NBOMBER,
             pair=r"p(\d+) = `?([\d.]+)",
+            prepare=partial(_SCENARIO.sub, r"\1\2"),
             finish=finish_nbomber,
         ),
     ),

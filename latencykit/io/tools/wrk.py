@@ -37,7 +37,7 @@ _RUN = re.compile(  # the first line is missing in some copies
 _STATS = re.compile(rf"^ *Latency +{_DURATION} +{_DURATION} +{_DURATION}(?:\s|$)", re.MULTILINE)
 _TITLE = re.compile(r"^ *Latency Distribution *$", re.MULTILINE)
 _POINT = re.compile(rf"^ *([\d.]+)% +{_DURATION} *$")
-_CLOSING = re.compile(rf"^ *(\d+) requests in +{_DURATION}, ", re.MULTILINE)
+_CLOSING = re.compile(rf"^ *([\d,]+) requests in +{_DURATION}, ", re.MULTILINE)
 _ERRORS = re.compile(r"Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)")
 _REFUSED = re.compile(r"Non-2xx or 3xx responses: (\d+)")
 _TIMEOUT = 2e9
@@ -93,13 +93,13 @@ def _report_of(part: Section) -> tuple[Run, dict[str, float], int | None, int]:
     timeout = re.search(r" (?:-T|--timeout)[ =]?(\d+)(s|m|h)?\b", command or "")
     run = Run(
         command=command, duration=_ns_of(closing[2]) / 1e9 if closing else None,
-        achieved=fact(text, r"^Requests/sec: *([\d.]+)", float),
+        achieved=fact(text.replace(",", ""), r"^Requests/sec: *([\d.]+)", float),
         connections=fact(text, r"^ *\d+ threads? and (\d+) connections?", int),
         failed=mixed + sum(errors[:3]), timeouts=errors[3],
         timeout=parse_duration(f"{timeout[1]}{timeout[2] or 's'}") if timeout else None,
         unit="ms", notes=(*build.mixed_note(mixed), *(() if closing else (_CUT,))),
     )  # fmt: skip
-    return run, stats, int(closing[1]) if closing else None, mixed
+    return run, stats, int(closing[1].replace(",", "")) if closing else None, mixed
 
 
 def read(source: Source, options: ReadOptions) -> Series:
