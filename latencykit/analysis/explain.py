@@ -95,6 +95,9 @@ class ExplainRules:
     own_least: float = 0.02
     # causes that are looked for, one after the other
     max_causes: int = 6
+    # of a block's slow requests, and probability by chance: they have one value
+    turn_share: float = 0.8
+    turn_chance: float = 0.01
     # periods in which requests are compared with the rest of their time
     periods: int = 100
     # values per attribute in the table, and the share below which they are folded into the others
@@ -712,7 +715,9 @@ def _findings(frame: pd.DataFrame, look: _Look) -> list[str]:
     if look.causes or not tested:
         return [*_cause_sentences(frame, look), *ends]
     blocks = np.unique(world.block[world.late]).size
-    if blocks < 2 * RULES.min_blocks:
+    if text := _one_at_a_time(look):
+        pass
+    elif blocks < 2 * RULES.min_blocks:
         text = (
             f"too little evidence: the slow requests fall into {format_items(blocks, 'block')} "
             "of time, and it takes about "
@@ -725,6 +730,36 @@ def _findings(frame: pd.DataFrame, look: _Look) -> list[str]:
         rest = f"none is more common among slow requests than among the {others}"
         text = f"no {where} stands out: {rest}"
     return [text, *ends]
+
+
+def _one_at_a_time(look: _Look) -> str:
+    """A sentence on values that are slow in turn, such as pods that pause: most blocks have one."""
+    from scipy import special
+
+    world, found = look.world, (RULES.min_blocks - 1, "")
+    _, block = np.unique(world.block, return_inverse=True)
+    for attribute in (one for one in look.attributes if not one.outcome and not one.ranges):
+        name, values = attribute.name, len(attribute.values)
+        place = block.reshape(-1) * values + attribute.codes[world.rows]
+        usual, late = (
+            np.bincount(place, weights, (block.max() + 1) * values).reshape(-1, values)
+            for weights in (None, world.late)
+        )
+        slow, alike = late.sum(axis=1), late[:, : values - attribute.folded]
+        most, value = alike.max(axis=1), alike.argmax(axis=1)
+        several = slow > 1
+        share = usual[np.arange(slow.size), value] / usual.sum(axis=1)
+        chance = values * special.betainc(np.maximum(most, 1), slow - most + 1, share)
+        alone = several & (most >= RULES.turn_share * slow) & (chance <= RULES.turn_chance)
+        turns, total, different = alone.sum(), several.sum(), np.unique(value[alone]).size
+        if turns > found[0] and 2 * turns >= total and different > 1:
+            text = (
+                f"slow requests come from one {name} at a time: of {total} blocks of time with "
+                f"several, {turns} have at least {_percent(RULES.turn_share)} from the same "
+                f"{name}, {different} different ones in all, as where each pauses by itself"
+            )
+            found = turns, text
+    return found[1]
 
 
 def _nothing(found: Coincidence | None) -> str:

@@ -379,6 +379,8 @@ class IncidentRules:
     min_lift: float = 5.0
     # of the incident: slow requests farther from it than that do not belong to it
     max_gap_share: float = 0.25
+    # of the incident: with a longer time without slow requests in it, it is two
+    max_inner_gap: float = 0.5
     # of the mean gap between the other slow requests: the nearest of those do not, either
     max_other_gaps: float = 0.2
     # of a percentile: it is named with its value without the incident
@@ -483,6 +485,8 @@ def find_incident(
     first = int(np.append(-1, far[far < first])[-1]) + 1
     final = int(np.append(far[far >= final], begin.size - 1)[0])
     start, stop = float(begin[first]), float(end[final])
+    if float(gaps[first:final].max(initial=0.0)) > INCIDENT.max_inner_gap * (stop - start):
+        return None
     slow = float(seen[final + 1] - seen[first])
     sent = np.searchsorted(load, stop, "right") - np.searchsorted(load, start, "left")
     if slow / total < INCIDENT.min_lift * sent / max(load.size, 1):
