@@ -291,7 +291,14 @@ def band(
         at = np.maximum(1.0 - grid / 100.0, least) if across else grid
         fill = ax.fill_betweenx if across else ax.fill_between
         edges = np.maximum(low, zero), np.maximum(high, zero)
-        fill(at, *edges, step="pre", color=colour, alpha=0.15, linewidth=0, zorder=2)
+        look: dict[str, Any] = {"color": colour, "alpha": 0.15, "linewidth": 0, "zorder": 2}
+        fill(at, *edges, step="pre", label="_band", **look)
+
+
+def band_note(ax: Axes, confidence: float | None) -> str:
+    """Return what the bands of a chart are, or nothing where there are none."""
+    drawn = any(area.get_label() == "_band" for area in ax.collections)
+    return f"band: {100 * (confidence or 0.0):g} % interval" if drawn else ""
 
 
 def band_ends(

@@ -17,7 +17,7 @@ from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.key_statistics import key_statistics
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
-from latencykit.plot.curves import curve_of, shaded
+from latencykit.plot.curves import band_note, curve_of, shaded
 from latencykit.plot.density_chart import density
 from latencykit.plot.diagnosis_chart import stall_rows
 from latencykit.plot.label_layout import head
@@ -165,7 +165,8 @@ def dashboard(
     default = chart_title(counted)
     measured = default if finding else ""
     dashes = dashes_note(doubts_from(series, counted))
-    notes = (measured, lines if timed else "", dashes, brackets, shaded(curves))
+    notes = [measured, lines if timed else "", dashes, brackets, band_note(lower, band)]
+    notes.append(shaded(curves))
     head(page, finding or default, joined(counted, *notes), title, subtitle)
     return page
 

@@ -200,7 +200,7 @@ def place(
                 continue
             padded = spots + np.array([-_CLEAR, -_CLEAR, _CLEAR, _CLEAR])
             clear = ~overlap(padded, boxes).any(1)
-            crowded += [] if clear.any() else [k]
+            crowded += [] if (clear & free).any() else [k]
             chosen = int(np.argmax(clear))
             total += float(costs[chosen]) + (0.0 if clear.any() else 500.0)
             boxes = np.concatenate([boxes, spots[chosen : chosen + 1]])
@@ -481,6 +481,11 @@ def outside_legend(ax: Axes, handles: Sequence[Any], texts: Sequence[str]) -> Le
     return legend
 
 
+def _letters(ax: Axes) -> int:
+    """Return how long a name right of the axes may be: 22 letters, or a quarter of the figure."""
+    return min(22, int(ax.figure.bbox.width * 72.0 / ax.figure.dpi / 20))
+
+
 def lanes(ax: Axes, names: Mapping[str, str], colours: Sequence[str], named: bool) -> None:
     """Give each of many series a lane one unit high, the first at the top, with its name."""
     # `names` has further words for each label. Where lanes are lower than a line of text, every
@@ -490,7 +495,7 @@ def lanes(ax: Axes, names: Mapping[str, str], colours: Sequence[str], named: boo
     ax.tick_params(axis="y", length=0)
     ends, (bottom, top) = EndLabels(), ax.get_ylim()
     each = size_in_points(ax)[1] / (top - bottom)
-    short, words = short_names(list(names), 22), list(names.values())
+    short, words = short_names(list(names), _letters(ax)), list(names.values())
     for k in range(0, len(names) if named else 0, math.ceil(11.5 / each)):
         text, place = f"{plain(short[k])}   {words[k]}", len(names) - k - 0.5
         ends.add(ax, text, place, color=colours[k], fontsize=8.5, fontweight="normal")
@@ -519,7 +524,7 @@ def name_curves(
         order = sorted(series, key=lambda label: -ends[label][0])
         texts = [
             "   ".join(filter(None, (plain(short), ends[label][1])))
-            for label, short in zip(order, short_names(order, 22), strict=True)
+            for label, short in zip(order, short_names(order, _letters(ax)), strict=True)
         ]
         outside_legend(ax, [lines[label][0] for label in order], texts)
         return

@@ -22,6 +22,7 @@ from latencykit.plot.axes import fit_values, share_text
 from latencykit.plot.curves import (
     band,
     band_ends,
+    band_note,
     curve_of,
     draw_curve,
     end_words,
@@ -237,7 +238,8 @@ def percentiles(
     dashes = dashes_note({label: doubts[label] for label in curves if label in doubts})
     if finding and len(shown) == 1:  # which names it
         default = chart_title({"": next(iter(shown.values()))})
-    notes = (default if finding else "", empty, only, dashes, shaded(curves))
+    notes = [default if finding else "", empty, only, dashes, band_note(ax, confidence)]
+    notes.append(shaded(curves))
     head(ax, finding or default, joined(shown, *notes), title, subtitle)
     return ax
 
@@ -371,6 +373,7 @@ def ccdf(
     name_curves(ax, labels, series, curves, ends_of, lines, places, across=True, named=legend)
     ax.add_artist(labels)
     tidy(ax, "latency" if stored != "none" else "value", "share of requests that took longer")
-    notes = (empty, dashes_note(doubts), "dotted: the sample is too small", shaded(curves))
+    notes = [empty, dashes_note(doubts), "dotted: the sample is too small"]
+    notes += [band_note(ax, confidence), shaded(curves)]
     head(ax, chart_title(series), joined(series, *notes), title, subtitle)
     return ax

@@ -66,6 +66,7 @@ class Intervals:
     unit: str
     lows: dict[float, Floats] = field(default_factory=dict)  # lower edges of the values' buckets
     beyond: bool = False  # the highest value is only a lower bound
+    longer: dict[float, float] = field(default_factory=dict)  # seconds, of which a percentile is
 
     @property
     def gap(self) -> NDArray[np.bool_]:
@@ -159,13 +160,13 @@ def intervals_of(log: HistogramLog, percentiles: Sequence[float]) -> Intervals:
     cut = count[-1] < usual / 2  # the measurement may have ended in it
     if cut and count.size > 1 and values[100.0][-1] < values[100.0][-2]:
         values[100.0] = np.append(values[100.0][:-1], np.nan)  # of a few requests: no leap
+    longer: dict[float, float] = {}
     for p in set(values) & {p for p in percentiles if p < 100}:
         # With less than one request above it a percentile is but another name of the maximum.
         enough, number = 1 / (1 - p / 100) * (1 - 1e-9), count
         if usual < enough:
-            wide = interval_series(
-                log.with_tag("").resample(typical * math.ceil(enough / usual)), [p]
-            )
+            longer[p] = typical * math.ceil(enough / usual)
+            wide = interval_series(log.with_tag("").resample(longer[p]), [p])
             place = np.argsort(wide.start, kind="stable")
             place = place[np.searchsorted(wide.start[place], start + 1e-9, "right") - 1]
             number = wide.count[place].astype(np.float64)
@@ -174,7 +175,7 @@ def intervals_of(log: HistogramLog, percentiles: Sequence[float]) -> Intervals:
         few[-1] |= cut
         values[p] = np.where(few, np.nan, values[p])
     beyond = bool(series.beyond[:, 0].any())
-    return Intervals(start, end, count, values, series.unit, lows, beyond)
+    return Intervals(start, end, count, values, series.unit, lows, beyond, longer)
 
 
 def envelope(intervals: Intervals, value: Floats, columns: int) -> Envelope:
@@ -418,6 +419,18 @@ def timeline(
         length = format_duration(first.typical * 1e9)
         columns_are = f"a column is up to {merged} intervals of {length}: the line is the highest"
         notes.append(f"{columns_are}, the band reaches to the lowest")
+    longer = [
+        (seconds, p)
+        for part in timed.values()
+        for p, seconds in part.longer.items()
+        if np.isfinite(part.values[p]).any()
+    ]
+    if longer:  # of which a percentile may lie above the maximum of a short one
+        lengths = {p: seconds for seconds, p in sorted(longer)} | {100.0: first.typical}
+        of_each = (
+            f"{format_duration(s * 1e9)} for {percentile_name(p)}" for p, s in lengths.items()
+        )
+        notes.append(f"intervals: {'' if single else 'up to '}{', '.join(of_each)}")
     finding = chart_title(logs, f"{percentile_name(min(first.values))} bold, max thin")
     if single:
         ((label, part),) = logs.items()

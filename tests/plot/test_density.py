@@ -11,7 +11,7 @@ from latencykit.plot.curves import band_ends, curve_of
 from latencykit.plot.density_chart import shares
 from latencykit.plot.label_layout import EndLabels
 from latencykit.views.terminal import terminal_chart
-from tests.plot.conftest import assert_tidy, drawn, lines_named, lines_of, words_of
+from tests.plot.conftest import assert_tidy, drawn, lines_named, lines_of, says, words_of
 
 
 def test_a_bucket_across_an_edge_is_divided():
@@ -205,8 +205,7 @@ def test_ranges_are_tidy_at_one_two_and_twelve_series(kind, number):
     data = {f"run {k}": of_tool(1 + k / 5) for k in range(number)}
     figure = drawn(kind, data, 1000, 600)
     assert_tidy(figure)
-    said = " ".join(words_of(figure))
-    assert "the file gives only a range" in said
+    assert says(figure, "the file gives only a range")
 
 
 def test_no_mode_is_named_where_a_bucket_only_spreads_its_requests(ax):

@@ -76,8 +76,7 @@ def test_a_curve_for_each_number_of_calls_and_its_bound(ax, scheduled):
 @pytest.mark.slow
 def test_fan_out_says_how_many_users_fare_worse(scheduled):
     figure = drawn(plot.fan_out, {"a": scheduled}, n=[1, 10, 100])
-    said = "30 % of users who wait for 100 calls fare worse than the p99 of one (63 %"
-    assert any(said in " ".join(word.split()) for word in words_of(figure))
+    assert says(figure, "30 % of users who wait for 100 calls fare worse than the p99 of one (63 %")
     assert_tidy(figure)
     alone = words_of(drawn(plot.fan_out, {"a": scheduled}, n=[100], independent=True))
     assert any(word.startswith("63 % of users") for word in alone)

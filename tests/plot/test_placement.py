@@ -56,6 +56,15 @@ def test_where_all_is_crossed_the_least_crossed_place_says_so():
     assert not found.free
 
 
+def test_the_only_free_place_is_left_to_the_label_that_has_no_other():
+    wall = points_of(np.array([[0.0, 107.0], [60.0, 107.0]]))
+    spots = [[[0.0, 0.0], [0.0, 200.0]], [[0.0, 0.0], [0.0, 100.0]]]
+    spots += [[[300.0, y]] for y in (0.0, 50.0, 90.0)]
+    costs = np.array([0.0, 1.0])
+    five = [LabelRequest((60.0, 14.0), np.array(one), costs[: len(one)]) for one in spots]
+    assert all(label.free for label in place(five, [wall]))
+
+
 def test_a_label_without_candidates_has_no_place():
     nowhere = LabelRequest((900.0, 10.0), np.zeros((0, 2)), np.zeros(0))
     assert place([nowhere], []) == [None]
