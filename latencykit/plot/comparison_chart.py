@@ -141,7 +141,8 @@ def compare(
     parts = [basis, f"{100 * confidence:g} % intervals"]
     if any(not row.significant for row in rows):
         parts.append("hollow: not shown to differ")
-    parts += comparison.warnings[:2]
+    parts = [f"not alike: {comparison.unfair}"] * bool(comparison.unfair) + parts
+    parts += comparison.warnings[:1]
     # The change that is least in doubt, or the largest one judged.
     judged = [row for row in rows if row.significant]
     if judged:

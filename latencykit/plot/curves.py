@@ -49,9 +49,9 @@ class Curve:
 
     @property
     def top(self) -> float:
-        """The highest value known: the maximum, or the limit above which values are censored."""
+        """The highest value known: the maximum, or the least that it can be."""
         last = float(self.value[-1])
-        return last if self.bound is None else max(self.bound, last)
+        return last if self.bound is None else max(self.bound, last, self.top_low)
 
     @cached_property
     def resolved(self) -> NDArray[np.bool_]:
@@ -70,7 +70,7 @@ class Curve:
 
     def at(self, percentiles: ArrayLike) -> Floats:
         """Return the value at each percentile; the highest known where the sample is censored."""
-        return self._looked_up(self.value, percentiles, self.top)
+        return self._looked_up(self.value, percentiles, self.bound or self.top)
 
     def known_at(self, percentiles: ArrayLike) -> NDArray[np.bool_]:
         """Return True for each percentile whose value is known within a tenth."""
@@ -103,7 +103,8 @@ def curve_of(data: Any) -> Curve:
             share, value, low = share[known], value[known], low[known]
             if not share.size:
                 share, value, low = np.zeros(1), np.full(1, bound), np.full(1, bound)
-        extras = {"censored": data.censored, "top_low": data.bounds("max")[0]}
+        top_low = float(data.max) if data.censored else data.bounds("max")[0]
+        extras = {"censored": data.censored, "top_low": top_low}
         if len(data.reported_percentiles[0]) <= CHOSEN:
             extras["reported_percentiles"] = data.reported_percentiles
     kept = shown_points(share)
@@ -266,10 +267,11 @@ def draw_curve(
     mark |= {"label": "_nolegend_", "markersize": 6.0 if across else 4.0}
     last, edge = float(curve.percentile[-1]), float(curve.value[-1])
     if curve.bound is not None and across:
-        ax.plot(*placed([last], [curve.top]), marker=">", **mark)
+        ax.plot(*placed([last], [curve.bound]), marker=">", **mark)
     elif curve.bound is not None:
         faint = kind | {"label": "_nolegend_"}
-        lines += ax.plot(*placed([last, last, 100.0], [edge, curve.top, curve.top]), **faint)
+        corners = [edge, curve.bound, curve.bound, curve.top]
+        lines += ax.plot(*placed([last, last, 100.0, 100.0], corners), **faint)
         ax.plot([100.0], [curve.top], marker="^", **mark)
     elif curve.top_known:
         ax.plot(*placed([100.0], [curve.top]), marker="v" if across else "o", **mark)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -15,6 +14,7 @@ from latencykit.analysis.slow_times import incident_of
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.key_statistics import key_statistics
+from latencykit.core.percentile_rows import statistic_text
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
 from latencykit.plot.curves import band_note, curve_of, shaded
@@ -51,6 +51,7 @@ from latencykit.plot.timeline_chart import timeline
 from latencykit.units import format_count, format_row, format_value, percentile_name
 
 _COLUMNS = (50.0, 99.0, 99.9, 100.0)
+_USUAL = ("p50", "p90", "p95", "p99", "p99.9", "p99.99")
 
 
 def dashboard(
@@ -106,17 +107,20 @@ def dashboard(
     width, height = size_in_points(page)
     gap, margin = min(46 / height, 0.2), min(26 / width, 0.06)
     share = min(max((170 if single else 300) / width, 0.18), 0.30 if single else 0.5)
-    upper = page.inset_axes((0.0, (1 + gap) / 2, 1.0, (1 - gap) / 2))
-    lower = page.inset_axes((0.0, 0.0, 1 - share - margin, (1 - gap) / 2))
-    beside = page.inset_axes((1 - share, 0.0, share, (1 - gap) / 2))
-    beside.set_axis_off()
-    beside.set_xlim(0, 1)
-    beside.set_ylim(0, 1)
     timed = all(
         isinstance(values, HistogramLog)
         or (isinstance(values, Samples) and values.start is not None)
         for values in series.values()
     )
+    # The percentiles of summaries are all that is known of them: they have the page for themselves.
+    above = timed or not any(isinstance(values, Summary) for values in counted.values())
+    half = (1 - gap) / 2
+    upper = page.inset_axes((0.0, (1 + gap) / 2, 1.0, half)) if above else None
+    lower = page.inset_axes((0.0, 0.0, 1 - share - margin, half if above else 1.0))
+    beside = page.inset_axes((1 - share, 0.0, share, half if above else 1.0))
+    beside.set_axis_off()
+    beside.set_xlim(0, 1)
+    beside.set_ylim(0, 1)
     quiet: dict[str, Any] = {"unit": unit, "title": "", "subtitle": "", "legend": single}
     omitted = ""
     if single and timed:
@@ -127,10 +131,8 @@ def dashboard(
             stalls = stall_rows(found)
     if timed:
         timeline(series, ax=upper, stalls=stalls, **quiet)
-    elif not any(isinstance(values, Summary) for values in counted.values()):
+    elif upper is not None:
         density(counted, ax=upper, **quiet)
-    else:
-        upper.remove()
     band = confidence if len(counted) <= 3 else None
     percentiles(series, ax=lower, slo=slo, confidence=band, nines=nines, **(quiet | line_kwargs))
     lines = "" if single else "timeline: p99 bold, max thin"
@@ -145,6 +147,8 @@ def dashboard(
         # Names flush left, numbers flush right, and what happened below if it fits.
         rows, letters = key_statistics(total), max(16, int(size_in_points(beside)[0] / 4.6))
         texts = textwrap.wrap(words, letters)
+        if len(rows) > _rows(beside, len(rows))[1]:
+            rows = [row for row in rows if row[0] in _USUAL or row[0][1:].isalpha()]
         step, most = _rows(beside, len(rows) + len(texts))
         for k, (name, value) in enumerate(rows[:most]):
             y = 1.0 - (k + 0.5) * step
@@ -231,6 +235,8 @@ def _text(data: Any, percentile: float) -> str:
     value = _value(data, percentile)
     if value != value:
         return "–"
+    if percentile == 100 and isinstance(data, Histogram):
+        return statistic_text(data, "max")
 
     def show(number: float) -> str:
         return format_value(number, data.unit)
@@ -238,4 +244,4 @@ def _text(data: Any, percentile: float) -> str:
     if not isinstance(data, Histogram):
         return show(value)
     (row,) = data.percentile_rows([percentile])
-    return format_row(replace(row, supported=row.supported or percentile >= 100), show)
+    return format_row(row, show)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _VERDICTS = {
     "omits": "coordinated omission detected",
     "clean": "no coordinated omission",
-    "no stall": "no stall to omit",
+    "no stall": "no stall that could hide requests",
     "service times": "service times",
     "unknown": "coordinated omission undecided",
 }
@@ -105,17 +105,19 @@ def diagnosis(
     curves, dashed = {"raw": raw}, None
     if result.corrected is not None:
         curves["corrected"] = result.corrected
-        stalled = result.longest
+        length = result.longest
         if len(result.detected_stalls):
-            stalled = float(result.detected_stalls.duration.sum())
-        share = min(1.0, stalled / duration) if duration else 1.0
+            length = float(result.detected_stalls.duration.sum())
+        share = min(1.0, length / duration) if duration else 1.0
         events = format_items(max(1, len(result.detected_stalls)), "stall")
         dashed = {"corrected": (Doubt(100.0 - 100.0 * share, 100.0, events),)}
     elif result.verdict == "omits":
         options = {"color": RED} | options
     percentiles(curves, ax=lower, dashed_from=dashed, **options)
     known = not isinstance(raw, Summary) and raw.count and result.left is not None
-    if known and duration and raw.unit in NANOSECONDS and result.longest > 0:
+    # Where nothing stalled, the longest request implies nothing of the others.
+    stalled = len(result.detected_stalls) or result.verdict not in ("clean", "no stall")
+    if known and stalled and duration and raw.unit in NANOSECONDS and result.longest > 0:
         _draw_lower_bound(lower, raw, result.longest, duration)
     label = plain(shorten(name or result.run.source or result.run.tool or "the measurement", 40))
     notes = [result.summary]

@@ -199,10 +199,15 @@ def load_curve(
     if any(row.saturated for row in curve.rows):
         bars += ", amber where it fell short of what was offered"
     assumed = dict.fromkeys(run.unit for run in runs if run.unit_note is not None)
+    # Which limit is reached first is known where one is.
+    limited = found is not None and found.low > 0 and math.isfinite(found.high)
+    interval = f"upright: {100 * confidence:g} % interval of {percentile_name(max(lines))}"
+    slo_words = "" if curve.slo is None else f"SLO {curve.slo}"
     parts = [
-        f"SLO {curve.slo}; limited by {curve.limited_by}" if curve.slo is not None else "",
-        curve.capacity.reason if curve.capacity is not None else "",
+        f"{slo_words}; limited by {curve.limited_by}" if limited else slo_words,
+        found.reason if found is not None else "",
         bars,
+        interval if np.isfinite(ends).any() else "",
         uncertain_note("hollow", causes),
         *(f"values assumed to be {one}" for one in assumed),
     ]

@@ -190,7 +190,7 @@ def percentiles(
     for label, summary in summaries.items():
         alone = len(series) == 1
         own = "" if alone or len(shown) > FEW or not legend else named_count(label, summary)
-        lines[label] = _draw_summary(ax, labels, summary, styles[label], own, alone=alone)
+        lines[label] = _draw_summary(ax, labels, summary, styles[label], own, zero, alone=alone)
     only = ""
     if len(shown) == len(summaries) and (len(shown) == 1 or all(map(_mean_only, shown.values()))):
         run = next(iter(summaries.values())).run
@@ -245,7 +245,7 @@ def percentiles(
 
 
 def _known_values(summary: Summary) -> Floats:
-    stats = (summary.stats[name] for name in ("mean", "max") if name in summary.stats)
+    stats = (summary.stats[name] for name in ("min", "mean", "max") if name in summary.stats)
     return np.array([*summary.reported_percentiles.values(), *stats])
 
 
@@ -261,7 +261,14 @@ def _mean_only(part: object) -> bool:
 
 
 def _draw_summary(
-    ax: Axes, labels: LineLabels, summary: Summary, style: Look, title: str, *, alone: bool
+    ax: Axes,
+    labels: LineLabels,
+    summary: Summary,
+    style: Look,
+    title: str,
+    zero: float,
+    *,
+    alone: bool,
 ) -> list[Line2D]:
     """Draw points, among others along a dotted line, or the mean as a mark at the axis."""
     known = dict(summary.reported_percentiles)
@@ -274,12 +281,13 @@ def _draw_summary(
         mark: Look = {"linestyle": "none" if alone else ":", "linewidth": 0.9, "zorder": 4}
         marker = dict(zip(MARKERS, ("o", "s", "^", "D"), strict=True))[style["marker"]]
         mark |= {"color": colour, "marker": marker, "markersize": 5.5}
-        lines = ax.plot(list(known), list(known.values()), clip_on=False, **mark)
+        places = {percentile: max(value, zero) for percentile, value in known.items()}
+        lines = ax.plot(list(places), list(places.values()), clip_on=False, **mark)
         for percentile, value in known.items() if alone else ():
             if len(known) <= _LABELLED or percentile in _USUAL:
                 name = "min" if percentile == 0 else percentile_name(percentile)
                 words = f"{name} {format_value(value, summary.unit)}"
-                labels.point(ax, words, (percentile, value), lines, fontsize=9)
+                labels.point(ax, words, (percentile, places[percentile]), lines, fontsize=9)
     else:
         # No percentile is known, so nothing runs along their axis.
         place: Look = {"transform": ax.get_yaxis_transform(), "linewidth": 3, "zorder": 4}

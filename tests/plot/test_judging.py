@@ -57,11 +57,6 @@ def sweep(*rates: int) -> dict[str, lk.Histogram]:
 # ---------------------------------------------------------------- fan-out
 
 
-def test_few_curves_are_named_beside_them(scheduled):
-    words = words_of(drawn(plot.fan_out, {"a": scheduled}, n=[1, 100]))
-    assert {"1 call", "100 calls"} <= set(words)
-
-
 def test_a_curve_for_each_number_of_calls_and_its_bound(ax, scheduled):
     plot.fan_out({"a": scheduled}, [1, 100], ax=ax)
     lines = {line.get_label(): line for line in ax.lines if not line.get_label().startswith("_")}
@@ -76,6 +71,7 @@ def test_a_curve_for_each_number_of_calls_and_its_bound(ax, scheduled):
 @pytest.mark.slow
 def test_fan_out_says_how_many_users_fare_worse(scheduled):
     figure = drawn(plot.fan_out, {"a": scheduled}, n=[1, 10, 100])
+    assert {"1 call", "10 calls", "100 calls"} <= set(words_of(figure))
     assert says(figure, "30 % of users who wait for 100 calls fare worse than the p99 of one (63 %")
     assert_tidy(figure)
     alone = words_of(drawn(plot.fan_out, {"a": scheduled}, n=[100], independent=True))
@@ -123,6 +119,7 @@ def test_the_shift_says_its_verdict():
     single = words_of(drawn(plot.compare, run_of(1, 1.3), new=run_of(2)))
     assert any(word.startswith("Inconclusive: p") for word in single)
     assert any("one run per side" in word for word in single)
+    assert says(drawn(plot.compare, OPEN, new=PACED), "not alike: one side measures response time")
 
 
 def test_the_shift_of_several_runs(ax):
@@ -164,7 +161,10 @@ def test_the_load_chart_says_the_capacity():
     assert says(figure, "requests/s within the SLO: between 750 (met) and 780 (not)")
     assert_tidy(figure)
     assert says(drawn(plot.load_curve, sweep(300, 600), slo="99=1us"), "No load")
-    assert says(drawn(plot.load_curve, sweep(300, 600), slo="99=10s"), "met up to 600")
+    met = drawn(plot.load_curve, sweep(300, 600), slo="99=10s")
+    assert says(met, "met up to 600")
+    assert (says(figure, "limited by p99"), says(met, "limited by")) == (True, False)
+    assert says(met, "upright: 95 % interval of p99.9")
 
 
 def test_between_the_ends_of_a_capacity_the_chart_is_shaded(ax):
@@ -245,6 +245,9 @@ def test_an_honest_run_has_one_curve_above_its_floor() -> None:
     at, least = line(lower, "floor").get_data()
     measured = lk.diagnose(OPEN).raw.percentile(np.asarray(at))
     assert (measured >= np.asarray(least) * 0.98).all()
+    alike = np.random.default_rng(1).lognormal(17, 1, 20_000)
+    steady = page_of(lk.Samples(start=np.arange(20_000) * 5e6, duration=alike))
+    assert not lines_named(steady.child_axes[-1], "floor")  # nothing stalled: it implies nothing
 
 
 def test_sources_without_time_have_curves_alone(tmp_path: Path) -> None:

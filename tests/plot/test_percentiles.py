@@ -14,7 +14,7 @@ from matplotlib.colors import same_color
 import latencykit as lk
 from latencykit import plot
 from latencykit.plot.curves import curve_of
-from latencykit.plot.series import as_series, drawable
+from latencykit.plot.series import as_series
 from latencykit.plot.style import BLUE, INK, RED
 from tests.conftest import SCHEDULED, log_of_values
 from tests.plot.conftest import (
@@ -206,14 +206,23 @@ def test_wide_buckets_are_shaded(raw):
 
 def test_a_summary_is_labelled_points_and_says_what_is_missing():
     run = lk.Run(source="s.txt", tool="ab")
-    summary = lk.Summary({"mean": 1.2e6, "max": 9e6}, {50: 1e6, 99: 5e6}, 1000, run=run)
+    stats = {"min": 1e5, "mean": 1.2e6, "max": 9e6}
+    summary = lk.Summary(stats, {50: 1e6, 99: 5e6}, 1000, run=run)
     figure = drawn(plot.percentiles, summary)
     (points,) = figure.axes[0].get_lines()
     assert points.get_linestyle() == "None"
-    assert list(points.get_xdata()) == [50, 99, 100.0]
-    words = words_of(figure)
-    assert {"p50 1 ms", "p99 5 ms", "max 9 ms"} <= set(words)
-    assert any("values between them are unknown" in " ".join(word.split()) for word in words)
+    many = {p: p * 1e4 for p in range(100)}  # with a maximum of 0 among them, as some tools say
+    page = drawn(
+        plot.dashboard, {"a": lk.Summary({}, many), "0": lk.Summary({"max": 0.0}, {99: 0})}
+    )
+    assert_tidy(page)
+    assert page.axes[0].child_axes[0].bbox.height == page.axes[0].bbox.height
+    few = words_of(drawn(plot.dashboard, lk.Summary({"max": 1e6}, many)))
+    assert {"p50", "p99", "max"} <= set(few)
+    assert list(points.get_xdata()) == [0, 50, 99, 100.0]
+    assert figure.axes[0].get_ylim()[0] < points.get_ydata()[0]
+    assert {"p50 1 ms", "p99 5 ms", "max 9 ms"} <= set(words_of(figure))
+    assert says(figure, "values between them are unknown")
     assert_tidy(figure)
 
 
@@ -302,10 +311,12 @@ def test_a_dense_histogram_is_thinned_without_moving_its_steps():
 def test_censored_mass_ends_the_curve(raw):
     h = replace(raw.histogram(), censored=500, censored_at=1e7)
     curve = curve_of(h)
-    assert curve.bound == curve.top == 1e7
+    assert (curve.bound, curve.top) == (1e7, h.max)  # as everywhere: max ≥ 6 s
     assert curve.percentile[-1] < 100
     assert curve.value[-1] <= 1e7
     assert curve.at([100.0])[0] == 1e7
+    assert "≥ 6 s" in words_of(drawn(plot.dashboard, {"a": h, "b": raw}, 1000, 780))
+    assert "≥ 6 s (500 requests)" in words_of(drawn(plot.percentiles, h))
 
 
 def test_a_tagged_log_is_one_series_per_tag():
@@ -322,10 +333,3 @@ def test_what_cannot_be_drawn_is_said():
         as_series([lk.Histogram.of([1])])
     with pytest.raises(lk.IncompatibleDataError, match="no axis in common"):
         as_series({"a": lk.Histogram.of([1]), "b": lk.Histogram.of([1], unit="none")})
-    with pytest.raises(lk.DataNotAvailableError, match="go: a summary has no buckets"):
-        drawable({"go": lk.Summary({"mean": 1.0})}, "density")
-    empty = lk.Histogram.of(np.zeros(0, np.int64))
-    with pytest.raises(lk.DataNotAvailableError, match="nothing was counted"):
-        drawable({"a": empty}, "curve")
-    series, note = drawable({"a": empty, "b": lk.Histogram.of([1])}, "curve")
-    assert (list(series), note) == (["b"], "nothing counted: a")
