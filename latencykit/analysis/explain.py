@@ -309,7 +309,8 @@ def explain(
     for look in looks[looks.index(chief) + 1 :]:
         fresh = [cause for cause in look.causes if cause.keys[0] not in known]
         known.update(cause.keys[0] for cause in fresh)
-        findings += _cause_sentences(_frame(_rows(look)), replace(look, causes=fresh))
+        if fresh:
+            findings += _cause_sentences(_frame(_rows(look)), replace(look, causes=fresh))
     if between is not None:
         findings.insert(0, _span_sentence(values, data.values[answered & ~inside]))
     if coincidence is not None and coincidence.incident is not None:
@@ -485,10 +486,19 @@ def _standing(
     """Deviances of the values that stand out, else -1."""
     from scipy import special  # here: reports import this module, and most have no use for it
 
-    values, late = len(attribute.values), world.late & active
-    at = np.flatnonzero(late)
-    if not at.size:
-        return np.full(values, -1.0)
+    at, every_late = np.flatnonzero(world.late & active), max(int(world.late.sum()), 1)
+    standing = np.full(len(attribute.values), -1.0)
+    every = np.bincount(codes[active], minlength=standing.size) / active.sum()
+    slow = np.bincount(codes[at], minlength=standing.size) / every_late
+    lifted = slow >= every * RULES.min_lift
+    lifted &= slow - every * at.size / every_late >= RULES.min_excess
+    if attribute.folded:
+        lifted[-1] = False
+    if not lifted.any():
+        return standing
+    # The others cannot stand out: they are one value, the last.
+    values = int(lifted.sum()) + 1
+    codes = np.where(lifted, np.cumsum(lifted) - 1, values - 1)[codes]
     # Blocks × values: votes that were cast and are due, and each block's slow requests.
     groups = int(world.near[-1]) + 1
     place = world.near[active] * values + codes[active]
@@ -525,15 +535,10 @@ def _standing(
         # K · KL(share of votes ‖ expected share) orders what is too small for a float.
         far = trials * (special.rel_entr(part, chance) + special.rel_entr(1 - part, 1 - chance))
         deviance = np.where(more, np.maximum(deviance, far), deviance)
-    every = np.bincount(codes[active], minlength=values) / active.sum()
-    every_late = max(int(world.late.sum()), 1)
-    slow = np.bincount(codes[at], minlength=values) / every_late
-    lifted = (backing >= RULES.min_blocks) & (slow >= every * RULES.min_lift)
-    lifted &= slow - every * at.size / every_late >= RULES.min_excess
-    if attribute.folded:
-        lifted[-1] = False
-    sure = lifted & (p * attribute.looks * looks * world.scanned <= RULES.level)
-    return np.where(sure, deviance, -1.0)
+    adjusted = p * attribute.looks * looks * world.scanned
+    sure = (backing >= RULES.min_blocks) & (adjusted <= RULES.level)
+    standing[lifted] = np.where(sure, deviance, -1.0)[:-1]
+    return standing
 
 
 def _causes(world: _World, attributes: Sequence[Attribute]) -> tuple[list[_Cause], list[Attribute]]:
