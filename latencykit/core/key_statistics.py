@@ -64,9 +64,9 @@ def key_statistics(data: Any) -> list[tuple[str, str]]:
         return rows
     rows += texts(data.percentile_rows(usual))
     rows += [(name, statistic_text(data, name)) for name in ("max", "mean")]
-    limit = data.highest_supported_percentile()
-    if limit:
-        rows.append(("supported to", f"p{format_percentile(sure_percentile(limit))}"))
+    limit = sure_percentile(data.highest_supported_percentile())
+    if limit > 0:
+        rows.append(("supported to", f"p{format_percentile(limit)}"))
     return rows
 
 

@@ -103,6 +103,8 @@ def values_at(histogram: Any, p: Floats) -> tuple[Floats, Ints, NDArray[np.bool_
         values = np.clip(values, floor, np.maximum(ceiling, floor))
     if histogram.censored:
         values = np.where(rank > below, np.maximum(histogram.censored_at, values), values)
+        # A tool may know the maximum of those above its last bucket.
+        values = np.where(p == 100, np.maximum(values, histogram.max), values)
     return values, position, (rank > below) & (histogram.censored > 0)
 
 

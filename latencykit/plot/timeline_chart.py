@@ -20,7 +20,7 @@ from latencykit._text import plain
 from latencykit._typing import Floats
 from latencykit.core.histogram_log import HistogramLog, interval_series
 from latencykit.core.quantiles import is_resolved
-from latencykit.core.samples import Samples, in_steps, stamp_step
+from latencykit.core.samples import OUTCOMES, Samples, in_steps, stamp_step
 from latencykit.errors import DataNotAvailableError
 from latencykit.plot.axes import DecadeLocator, EvenLocator, second_of, time_axis, value_axis
 from latencykit.plot.label_layout import EndLabels, LineLabels, SpanLabels, head, lanes
@@ -129,10 +129,15 @@ def as_log(label: str, data: object) -> HistogramLog:
     return log
 
 
-def exact_max(series: Mapping[str, Any], counted: float) -> float:
-    """Return the maximum of series: of samples their own, not the edge of the bucket it is in."""
-    exact = [float(part.max) for part in series.values() if isinstance(part, Samples)]
-    return max(exact) if len(exact) == len(series) else counted
+def max_text(parts: Sequence[Any], counted: float, *, beyond: bool) -> str:
+    """Return the words for the highest value of series: of samples their own, not a bucket's."""
+    samples = [part for part in parts if isinstance(part, Samples)]
+    value = max(float(part.max) for part in samples) if len(samples) == len(parts) else counted
+    # How long requests took that timed out is not known, and they are in no interval.
+    timeout = OUTCOMES.index("timeout")
+    late = any(np.any(part.outcome == timeout) for part in samples)
+    name = "longest reply" if late else f"max{' ≥' * beyond}"
+    return f"{name} {format_value(value, parts[0].unit)}"
 
 
 def intervals_of(log: HistogramLog, percentiles: Sequence[float]) -> Intervals:
@@ -466,8 +471,7 @@ def _lanes(
     ax.set_ylim(-share * size / (1 - share), size)
     ax.spines["left"].set_bounds(0, size)
     maxima = {
-        label: f"max {'≥ ' if timed[label].beyond else ''}"
-        + format_value(float(series[label].max), timed[label].unit)
+        label: max_text([series[label]], float(series[label].max), beyond=timed[label].beyond)
         for label in order
     }
     lanes(ax, maxima, [styles[label]["color"] for label in order], named)
@@ -563,8 +567,8 @@ def _name(
         line, top = lines[highest][100.0], tops[highest]
         at = np.flatnonzero(line.get_ydata() == top)
         x = float(np.mean(np.asarray(line.get_xdata())[at][:2]))
-        bound = "≥ " if any(one.beyond for one in timed.values()) else ""
-        value = exact_max({highest: series[highest]}, np.nanmax(timed[highest].values[100.0]))
-        words = f"max {bound}{format_value(value, timed[highest].unit)}"
+        counted = float(np.nanmax(timed[highest].values[100.0]))
+        beyond = any(one.beyond for one in timed.values())
+        words = max_text([series[highest]], counted, beyond=beyond)
         labels.point(ax, words, (x, top), [line])
     ax.add_artist(labels)

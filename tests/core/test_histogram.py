@@ -131,6 +131,8 @@ def test_what_is_censored_reads_at_least():
     assert h.percentile(95) == 2e9
     row = h.percentile_rows([95])[0]
     assert (row.high, row.supported) == (float("inf"), False)
+    longest = replace(h, reported_stats={"max": 3e9}).percentile([99, 100])
+    assert longest.tolist() == [2e9, 3e9]
     assert h.percentile_of(1e12) == 92.0
     with pytest.raises(lk.InputTooLargeError, match="corrupt"):
         replace(lk.Histogram.of([1, 2, 3]), censored=2**64 - 1, censored_at=4.0)

@@ -274,6 +274,8 @@ def test_frames_and_notebooks_say_what_is_resolved():
     assert frame.resolved.tolist() == [True, False]
     wide = in_buckets(sample("lognormal"), 2.0)
     assert dict(key_statistics(wide))["mean"].count("–") == 1
+    coarse = lk.Histogram.from_buckets([10, 20], [10, 90], [1, 10**6])
+    assert "supported to" not in dict(key_statistics(coarse))  # it was p0
     assert "fill-opacity" in wide._repr_html_()
     assert "fill-opacity" not in lk.Histogram.of(sample("lognormal"))._repr_html_()
     assert "–" in repr(wide)

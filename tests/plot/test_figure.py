@@ -10,6 +10,7 @@ import pytest
 from matplotlib import pyplot as plt
 from matplotlib.colors import to_rgb, to_rgba
 from matplotlib.figure import Figure
+from matplotlib.image import imread
 
 import latencykit as lk
 from latencykit import plot
@@ -46,8 +47,6 @@ def test_the_same_input_gives_the_same_bytes(tmp_path, raw, ending):
 
 @pytest.mark.slow
 def test_size_and_resolution(tmp_path, raw):
-    from matplotlib.image import imread
-
     save(plot.percentiles, raw, tmp_path / "a.png", size=(800, 450), dpi=100)
     save(plot.percentiles, raw, tmp_path / "b.png", size=(800, 450), dpi=200)
     assert imread(tmp_path / "a.png").shape[:2] == (450, 800)
@@ -102,9 +101,7 @@ def test_what_a_quick_import_puts_off_works_later():
 
 def test_bare_numbers_have_no_unit():
     bare = lk.Histogram.of(np.arange(1.0, 5000.0), unit="none")
-    figure = Figure(figsize=(8, 4.5))
-    ax = plot.percentiles(bare, ax=figure.add_subplot())
-    figure.draw_without_rendering()
+    ax = drawn(plot.percentiles, bare).axes[0]
     assert [label.get_text() for label in ax.get_yticklabels()][-2:] == ["1,000", "10,000"]
 
 
@@ -220,8 +217,7 @@ def test_a_path_is_read_wherever_data_is_taken():
     assert read_paths(str(RAW)) == read_paths(RAW) == log
     assert as_series({"before": RAW, "after": log}) == {"before": log, "after": log}
     assert list(as_series({"a": RAW, "b": TAGGED})) == ["a", "b:get", "b:set"]
-    ax = lk.plot.percentiles(str(RAW), ax=Figure().add_subplot())
-    assert ax.get_lines()
+    assert lk.plot.percentiles(str(RAW), ax=Figure().add_subplot()).get_lines()
 
 
 def test_a_page_names_the_file_that_it_read(tmp_path):

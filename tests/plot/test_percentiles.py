@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import same_color
+from matplotlib.figure import Figure
 
 import latencykit as lk
 from latencykit import plot
@@ -94,8 +95,6 @@ def test_a_legend_too_long_for_the_chart_counts_the_rest():
 
 
 def test_a_legend_finds_room_without_a_layout_engine(twelve):
-    from matplotlib.figure import Figure
-
     figure = Figure(figsize=(6.4, 4.8))
     ax = plot.percentiles(twelve, ax=figure.add_subplot())
     figure.draw_without_rendering()

@@ -145,6 +145,9 @@ def test_failures_are_counted_where_they_happened():
     assert (bad * (intervals.end - intervals.start)).sum() == pytest.approx(10)
     assert not bad[intervals.end < 5.0].any()
     assert failures(log_of(5, 5), intervals) is None
+    late = lk.Samples(start=start, duration=samples.duration, outcome=["timeout", *outcome[1:]])
+    assert "longest reply 1 ms" in words_of(drawn(plot.timeline, late))
+    assert "longest reply 1 ms" in words_of(drawn(plot.heatmap, late))
 
 
 @pytest.mark.slow
@@ -226,13 +229,8 @@ def test_many_intervals_share_columns_without_losing_any():
     assert np.nansum(cells.counts) == pytest.approx(2900 * 5)
     assert cells.counts.shape[1] == 100
     assert np.nanmax(cells.top) == log.histogram().max
+    assert np.flatnonzero(np.isnan(cells.counts).all(axis=0)).tolist() == [34, 35]  # the gap
     assert grid(log.between(1500, 3000), columns=100).times[[0, -1]] == pytest.approx([1500, 3000])
-
-
-def test_gaps_are_not_zeros():
-    cells = grid(log_of(30, 5, gap=(10, 20)))
-    assert np.isnan(cells.counts[:, 10:20]).all()
-    assert np.isfinite(cells.counts[:, :10]).all()
 
 
 def test_wide_buckets_fill_the_rows_that_they_cover():
