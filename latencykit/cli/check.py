@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -169,7 +170,8 @@ def _checked(
         if least is not None:
             together[name] = data, own
         elif len(limits) > 1:
-            data = data.with_run()  # a view: what it caches is freed with it
+            gc.collect(0)  # the last view: it is referred to by what it caches
+            data = data.with_run()
         if isinstance(data, HistogramLog):
             expect(data, keep=False)
         checked[entry.name] = own.check(data, confidence=confidence)
