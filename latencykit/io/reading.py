@@ -607,7 +607,7 @@ def _window(data: Any, selection: Selection) -> Any:
     part = data.between(start, end)
     if len(part) < len(data):
         total, left = data.histogram(), part.histogram()
-        kept = left.count and left.max == total.max
+        kept = left.count and left.percentile(100) == total.percentile(100)
         selection.report(
             f"{data.run.source}: --from/--to kept {left.count:,} of {total.count:,} requests; "
             f"the maximum {'is still in it' if kept else 'is among those left out'}"

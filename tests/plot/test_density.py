@@ -65,7 +65,6 @@ def test_nothing_but_zeros_stands_at_0(kind):
     zeros = lk.Histogram.of(np.zeros(3, dtype=np.int64))
     for data in (zeros, {"zeros": zeros, "others": lk.Histogram.of(np.full(9, 10**6))}):
         figure = drawn(getattr(plot, kind), data)
-        figure.canvas.draw()
         axes = [ax for ax in figure.axes if ax.get_xscale() == "log"]
         for line in (line for ax in axes for line in ax.get_lines()):
             at = np.asarray(line.get_xdata(), dtype=float)
