@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from latencykit.analysis.judge import SETTINGS
 from latencykit.core.histogram import Histogram
 from latencykit.plot.axes import fit_values
 from latencykit.plot.label_layout import EndLabels, head
-from latencykit.plot.style import AMBER, BLUE, COLOURS, INK, MUTED, current_axes, shorten, tidy
+from latencykit.plot.style import AMBER, BLUE, COLOURS, INK, MUTED, current_axes, tidy
 from latencykit.units import format_value
 
 if TYPE_CHECKING:
@@ -101,13 +102,13 @@ def _colour(change: Any) -> str:
 
 
 def _run_ticks(ax: Axes, runs: Sequence[StoredRun]) -> None:
-    """Commits below some of the runs, as many as there is space for."""
+    """Commits, or dates above times, below every n-th run: as many as there is space for."""
     inches = ax.bbox.width / ax.figure.dpi
-    ticks = np.unique(np.linspace(0, len(runs) - 1, max(2, int(inches / _TICK))).round())
-    ax.xaxis.set_major_locator(FixedLocator(ticks.tolist()))
+    step = max(1, math.ceil((len(runs) - 1) / max(1, int(inches / _TICK) - 1)))
+    ax.xaxis.set_major_locator(FixedLocator(range(len(runs) - 1, -1, -step)))
 
     def label(x: float, _: int) -> str:
-        return plain(shorten(runs[round(x)].label, 12)) if 0 <= round(x) < len(runs) else ""
+        return plain(runs[round(x)].label).replace(" ", "\n") if 0 <= round(x) < len(runs) else ""
 
     ax.xaxis.set_major_formatter(FuncFormatter(label))
 
