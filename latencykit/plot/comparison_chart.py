@@ -11,7 +11,18 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 import latencykit.plot.axes  # noqa: F401 - the percentile scale
 from latencykit.errors import DataNotAvailableError
 from latencykit.plot.label_layout import LineLabels, head
-from latencykit.plot.style import AMBER, BLUE, GROUND, INK, MUTED, Look, current_axes, tidy
+from latencykit.plot.style import (
+    AMBER,
+    BLUE,
+    GROUND,
+    INK,
+    MUTED,
+    WARM,
+    Look,
+    current_axes,
+    ground_of,
+    tidy,
+)
 from latencykit.units import format_change, format_count, percentile_name
 
 if TYPE_CHECKING:
@@ -111,8 +122,8 @@ def compare(
             ax.plot([at, at], ends, color=colour, label="_interval", **look)
         (mark,) = ax.plot(
             [at], [ratio], marker="o" if at < 100 else "D", markersize=6.5, color=colour,
-            markerfacecolor=colour if row.significant else "white", linestyle="none", zorder=4,
-            clip_on=False, label=f"_{row.statistic}",
+            markerfacecolor=colour if row.significant else ground_of(ax), linestyle="none",
+            zorder=4, clip_on=False, label=f"_{row.statistic}",
         )  # fmt: skip
         text = f"{percentile_name(at)} {format_change(row.change)}"
         # Above and below by turns, so that names find places.
@@ -125,7 +136,7 @@ def compare(
         labels.point(
             ax, text, (at, tip), [mark], above=above, below=below, fontsize=9, color=colour
         )
-    ax.axhspan(1.0, top_end, color="#fdf6ec", zorder=0, linewidth=0)
+    ax.axhspan(1.0, top_end, color=WARM, zorder=0, linewidth=0)
     ax.axhspan(bottom, 1.0, color=GROUND, zorder=0, linewidth=0)
     words: Look = {"transform": ax.transAxes, "ha": "left", "fontsize": 9, "color": MUTED}
     ax.text(0.006, 0.985, "slower", va="top", **words)

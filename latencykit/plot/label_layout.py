@@ -30,7 +30,16 @@ from latencykit._records import record
 from latencykit._text import plain
 from latencykit._typing import Floats
 from latencykit.plot.series import named_count
-from latencykit.plot.style import FEW, INK, MUTED, is_dark, lighten, short_names, size_in_points
+from latencykit.plot.style import (
+    FEW,
+    INK,
+    MUTED,
+    ground_of,
+    is_dark,
+    lighten,
+    short_names,
+    size_in_points,
+)
 
 _CLEAR = 3.0
 """Pixels that remain free around a label."""
@@ -380,8 +389,7 @@ class LineLabels(_Labels):
                 candidates = along(curve, size, space, at=entry.at, spread=entry.spread)
             requests.append(LabelRequest(size, *candidates, own))
         places = place(requests, curves, fixed)
-        ground = "black" if is_dark(ax) else "white"
-        outline = patheffects.withStroke(linewidth=2.5, foreground=ground)
+        outline = patheffects.withStroke(linewidth=2.5, foreground=ground_of(ax))
         for entry, where in zip(self._entries, places, strict=True):
             entry.text.set_visible(where is not None)
             if where is not None:
@@ -631,8 +639,8 @@ class Heading(_Labels):
         axes: Any = self.axes
         figure = axes.figure
         point = figure.dpi / 72.0
-        box = axes.get_window_extent(renderer)
-        right = figure.bbox.x1
+        box, cell = axes.get_window_extent(renderer), _cell(axes)
+        right = figure.bbox.x1 if cell is None else float(cell[2])
         for other in figure.axes:
             own = other.get_window_extent(renderer)
             if other is not axes and own.x0 >= box.x1 and own.y0 < box.y1 and own.y1 > box.y0:
@@ -710,26 +718,35 @@ def head(
         lighten(ax)
     figure: Any = ax.figure.canvas.figure  # not a part of it
     figure._repr_mimebundle_ = partial(_described, figure)
-    # Shrink the axes until all is in their cell, which ends half-way to the neighbours.
-    figure, spec = ax.figure, ax.get_subplotspec()
-    if figure.get_layout_engine() is not None or spec is None:
+    # Shrink the axes until all is in their cell.
+    cell = _cell(ax)
+    if cell is None:
         return
-    bottoms, tops, lefts, rights = spec.get_gridspec().get_grid_positions(figure)
-    rows, columns = spec.rowspan, spec.colspan
-    across = np.concatenate(([0.0], (rights[:-1] + lefts[1:]) / 2, [1.0]))
-    down = np.concatenate(([1.0], (bottoms[:-1] + tops[1:]) / 2, [0.0]))
-    cell = np.array(
-        [across[columns.start], down[rows.stop], across[columns.stop], down[rows.start]]
-    )
-    size = np.tile(figure.bbox.size, 2)
-    edge = 4.0 * figure.dpi / 72.0 / size * [1, 1, -1, -1]
+    size = np.tile(ax.figure.bbox.size, 2)
+    edge = 4.0 * figure.dpi / 72.0 * np.array([1, 1, -1, -1])
     for _ in range(2):  # narrower, the heading may take another line
         taken = ax.get_tightbbox()
         if taken is None:
             return
-        over = (cell + edge) - taken.extents / size
+        over = (cell + edge - taken.extents) / size
         x0, y0, x1, y1 = ax.get_position().extents + np.where(
             [1, 1, 0, 0], over.clip(0), over.clip(max=0)
         )
-        if x1 - x0 > 0.4 * (cell[2] - cell[0]) and y1 - y0 > 0.3 * (cell[3] - cell[1]):
+        wide, high = (cell[2:] - cell[:2]) / size[:2]
+        if x1 - x0 > 0.4 * wide and y1 - y0 > 0.3 * high:
             ax.set_position((x0, y0, x1 - x0, y1 - y0))
+
+
+def _cell(ax: Any) -> Floats | None:
+    """The part of the figure that axes have, in pixels; None where a layout engine decides."""
+    # It ends half-way to the neighbours, whether these are there already or not.
+    figure, spec = ax.figure, ax.get_subplotspec()
+    if figure.get_layout_engine() is not None or spec is None:
+        return None
+    bottoms, tops, lefts, rights = spec.get_gridspec().get_grid_positions(figure)
+    rows, columns = spec.rowspan, spec.colspan
+    across = np.concatenate(([0.0], (rights[:-1] + lefts[1:]) / 2, [1.0]))
+    down = np.concatenate(([1.0], (bottoms[:-1] + tops[1:]) / 2, [0.0]))
+    cell = [across[columns.start], down[rows.stop], across[columns.stop], down[rows.start]]
+    ends: Floats = np.tile(figure.bbox.min, 2) + cell * np.tile(figure.bbox.size, 2)
+    return ends

@@ -19,7 +19,17 @@ from latencykit.errors import DataNotAvailableError, require
 from latencykit.plot.axes import fit_values
 from latencykit.plot.label_layout import EndLabels, LineLabels, head
 from latencykit.plot.series import slo_pairs, uncertain_note
-from latencykit.plot.style import AMBER, BLUE, COLOURS, GREY, INK, Look, current_axes, tidy
+from latencykit.plot.style import (
+    AMBER,
+    BLUE,
+    COLOURS,
+    GREY,
+    INK,
+    Look,
+    current_axes,
+    ground_of,
+    tidy,
+)
 from latencykit.plot.timeline_chart import foot_strip
 from latencykit.units import format_rate, format_value, percentile_name
 
@@ -145,7 +155,7 @@ def load_curve(
         supported = np.array([row is None for row in doubts])
         mark: Look = {"linestyle": "none", "marker": "o", "markersize": 5, "zorder": 4}
         mark |= {"color": colour, "label": "_runs"}
-        for chosen, face in ((supported, colour), (~supported, "white")):
+        for chosen, face in ((supported, colour), (~supported, ground_of(ax))):
             ax.plot(rates[chosen], values[chosen], markerfacecolor=face, **mark)
         # A range is a bar: no line runs through a number that is not known.
         bar: Look = {"color": colour, "linewidth": 3 if boldest else 2}
@@ -307,7 +317,7 @@ def sweep(
             str(number), (rate, 1.0), xycoords=("data", "axes fraction"),
             xytext=(0, -4 - 11 * level), textcoords="offset points", ha="center", va="top",
             fontsize=8, fontweight="bold", color=_VERDICTS.get(run.verdict, INK), zorder=6,
-            path_effects=[withStroke(linewidth=3, foreground="white")],
+            path_effects=[withStroke(linewidth=3, foreground=ground_of(ax))],
         )  # fmt: skip
     foot, room = _STRIP + _GAP, min((8 + 11 * len(ends)) / points, 0.4)
     low, high = np.log(ax.get_ylim())

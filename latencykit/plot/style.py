@@ -18,7 +18,7 @@ Look: TypeAlias = dict[str, Any]
 
 RED, BLUE, AMBER = "#d0312d", "#0b5cbf", "#c77700"
 INK, GREY, MUTED, EDGE = "#1a1d23", "#8a909a", "#5f6672", "#a9aeb6"
-GRID, GROUND, GAP = "#e6e8eb", "#f2f4f6", "#e7e9ec"
+GRID, GROUND, GAP, WARM = "#e6e8eb", "#f2f4f6", "#e7e9ec", "#fdf6ec"
 
 COLOURS = (BLUE, "#d17d00", "#00876c", "#9c2f8f", "#30343b", "#4f9fdc")
 """Distinct with normal sight and to deuteranopes, protanopes and tritanopes."""
@@ -28,8 +28,8 @@ MARKERS = ("None", "o", "s", "^")
 
 _LIGHT = {
     INK: "#e9ebee", MUTED: "#a9afb9", EDGE: "#69707b", GRID: "#33373e", GROUND: "#1e2126",
-    GAP: "#2b2f36", RED: "#f0625e", BLUE: "#6aaef7", "#30343b": "#c6cbd3", "#00876c": "#2eb398",
-    "#9c2f8f": "#d77bca",
+    GAP: "#2b2f36", WARM: "#2b241a", RED: "#f0625e", BLUE: "#6aaef7", "#30343b": "#c6cbd3",
+    "#00876c": "#2eb398", "#9c2f8f": "#d77bca",
 }  # fmt: skip
 """Colours on a dark background, by those on a light one."""
 
@@ -169,6 +169,11 @@ def is_dark(ax: Any) -> bool:
     figure: Any = ax.figure
     red, green, blue, alpha = to_rgba(figure.canvas.figure.get_facecolor())
     return alpha > 0.5 and 0.3 * red + 0.59 * green + 0.11 * blue < 0.4
+
+
+def ground_of(ax: Any) -> str:
+    """Return the colour of outlines around letters, and of hollow marks."""
+    return "black" if is_dark(ax) else "white"
 
 
 def lighten(ax: Axes) -> None:

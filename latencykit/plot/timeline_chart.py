@@ -42,6 +42,7 @@ from latencykit.plot.style import (
     INK,
     Look,
     current_axes,
+    ground_of,
     marked,
     series_styles,
     shorten,
@@ -246,7 +247,8 @@ def slo_line(ax: Axes, slo: object, unit: str) -> None:
         ax.axhline(limit, color=INK, linewidth=1.1, label="_slo", zorder=4)
         words = f"SLO {percentile_name(percentile)} {format_value(limit, unit)}"
         look: Look = {"fontsize": 8.5, "color": INK, "zorder": 7}
-        look |= {"path_effects": [patheffects.withStroke(linewidth=2.5, foreground="white")]}
+        outline = patheffects.withStroke(linewidth=2.5, foreground=ground_of(ax))
+        look |= {"path_effects": [outline]}
         at, units = (0, limit), ("axes fraction", "data")
         ax.annotate(words, at, (5, 2), units, "offset points", **look)
 

@@ -32,7 +32,7 @@ from latencykit.plot.style import (
 )
 from latencykit.units import sure_percentile
 from tests.conftest import RAW, TAGGED, needs_package, python
-from tests.plot.conftest import CHARTS, drawn, log_of, says, words_of
+from tests.plot.conftest import CHARTS, drawn, log_of, says, words_of, world
 
 
 @pytest.mark.slow
@@ -158,6 +158,9 @@ def test_each_colour_of_an_artist_is_exchanged_by_itself() -> None:
         lines = ax.vlines([1, 2, 3], 0, 1, color=[INK, BLUE, "#123456"], alpha=0.5)
         lighten(ax)
         plt.close(figure)
+        change = plot.compare(world("compared"), ax=Figure().add_subplot())
+    assert all(np.mean(to_rgb(area.get_facecolor())) < 0.3 for area in change.patches)
+    assert {to_rgb(one.get_markerfacecolor()) for one in change.lines} >= {to_rgb("black")}
     light = [to_rgba(colour, 0.5) for colour in (_LIGHT[INK], _LIGHT[BLUE], "#123456")]
     assert np.allclose(lines.get_color(), light)
 
@@ -181,8 +184,7 @@ def test_conditions_are_what_the_run_says():
     said = conditions(lk.Histogram.of([1], run=run))
     assert said == [
         "wrk2", "500 requests/s offered", "open loop", "10 connections", "response times",
-        "timed from the schedule",
-        "8 timed out",
+        "timed from the schedule", "8 timed out",
     ]  # fmt: skip
 
 
@@ -205,8 +207,7 @@ def test_two_stories_need_a_difference():
     assert two_stories({"raw": h, "b": other}, {"raw": curve_of(h), "b": curve_of(other)}) is None
     slow = lk.Histogram.of([1_000_000] * 900 + [10**9] * 200)
     curves = {"raw": curve_of(h), "corrected": curve_of(slow)}
-    story = two_stories({"raw": h, "corrected": slow}, curves)
-    assert story == "Two stories: p90 is 1 ms or 1 s"
+    assert two_stories({"raw": h, "corrected": slow}, curves) == "Two stories: p90 is 1 ms or 1 s"
 
 
 # ---------------------------------------------------------------- paths

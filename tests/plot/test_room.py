@@ -32,9 +32,8 @@ def shown(*names: str, style: str = "default") -> Figure:
     with plt.style.context(style):
         figure = Figure(figsize=(6.4, 4.8) if len(names) == 1 else (9.5, 8))
         side = 1 if len(names) == 1 else 2
-        axes = [figure.add_subplot(side, side, k + 1, label=name) for k, name in enumerate(names)]
-        for name, ax in zip(names, axes, strict=True):
-            CHARTS[name](ax)
+        for k, name in enumerate(names):  # one after the other, as with `plt.subplot`
+            CHARTS[name](figure.add_subplot(side, side, k + 1, label=name))
         figure.draw_without_rendering()
     laws.output([], "\n".join(words_of(figure)))
     return figure
