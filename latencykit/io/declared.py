@@ -29,7 +29,7 @@ from latencykit.units import NANOSECONDS, parse_duration
 _TIMES = ("min", "max", "mean", "std", "timeout")  # in ns; of `Run`, in seconds:
 _SECONDS = ("duration",)
 _WHOLE = ("count", "failed", "timeouts", "dropped", "unfinished")
-VALUE = r"(-?[\d.]++(?:e[-+]?\d+)?|NaN|[-+]?Inf|inf) *+((?:10 )?[a-zµμ]{1,5})?\.?"
+VALUE = r"(-?[\d.]++(?:e[-+]?\d+)?|NaN|[-+]?[Ii]nf) *+((?:10 )?[a-zµμ]{1,5})?\.?"
 _POINT = re.compile(rf"^\s*+([\d.]++)(?:th|st)?[ %]*+(?:in|<=|:)? *+(?<= ){VALUE}\s*+$")
 _BUCKET = re.compile(rf"^\s*{VALUE} *\[(\d+)\]\s*\|?")
 _TITLE = r"^[ \t]*+[A-Z][\w ,()]*+:?[ \t]*+$"

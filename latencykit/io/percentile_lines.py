@@ -93,7 +93,7 @@ _COUNT = re.compile(
     r"(?P<what>requests?|reqs?|samples?|count|queries|operations|ops|pings|packets received"
     r"|errors?|failures?|failed|success(?:es)?|replies|[45]xx|n(?= ?=))(?: considered)?"
     r"[\"']?(?:\s*+[:=|]\s*+|\s*+\.{2,}+\s*+(?::\s*+)?|\s++)[\"']?(?:total )?"
-    r"(?P<number>\d{1,3}(?:,\d{3})+|\d+)(?![\w.%/]| ?[a-z]{1,9}/| ?(?:[kMG]?B|bytes)\b)"
+    r"(?P<number>\d{1,3}(?:,\d{3})+|\d+)(?:\.0+)?(?![\w.%/]| ?[a-z]{1,9}/| ?(?:[kMG]?B|bytes)\b)"
     r"|(?<![\w.,])(?P<before>\d{1,3}(?:,\d{3})+|\d+) (?:total )?(?:requests|reqs|samples|records)\b"
     r"(?! \d)",
     re.IGNORECASE,
@@ -111,6 +111,7 @@ _TIME = re.compile(rf"{_LATENCY.pattern}|time|duration", re.IGNORECASE)
 # Between the words of a key.
 _WORDS = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Za-z])_|_(?=[A-Za-z])")
 _MOST_WORDS = 5  # of a label
+_PANDAS = re.compile(r"\A([\s\S]+)^Name: (.{1,100}), dtype: \w+\s*\Z", re.MULTILINE)
 _LONGEST = 2000  # characters of a line that are looked at
 
 
@@ -198,13 +199,16 @@ def _statistics(line: str, context: str) -> tuple[str, list[_Statistic]] | None:
 
 def _row_below(names: str, values: str) -> str | None:
     """Return a row of names above a row of values (``P50 P99`` / ``1ms 2ms``) as pairs."""
+    for name, r_name in (("25%", "1st Qu."), ("75%", "3rd Qu."), ("Min", "Min."), ("Max", "Max.")):
+        names = names.replace(r_name, name)
     heads, cells = ([c for c in re.split(r"[\s|│]+", line) if c] for line in (names, values))
     named = sum(bool(_NAME_ONLY.fullmatch(head) or _SPREAD.match(head)) for head in heads)
     if named < 2 or named < len(heads) - 1 or len(heads) != len(cells):
         return None
-    both = zip(heads, cells, strict=True)
+    both = [*zip(heads, cells, strict=True)]
     pairs = [f"{head}: {cell}" for head, cell in both if _NAME_ONLY.fullmatch(head)]
-    return " ".join(pairs) if all(map(_STATISTIC.fullmatch, pairs)) else None
+    label = "" if _NAME_ONLY.fullmatch(heads[0]) or _TIME.search(cells[0]) else cells[0]
+    return " ".join((label, *pairs)) if all(map(_STATISTIC.fullmatch, pairs)) else None
 
 
 def _facts(line: str, number: int) -> Iterator[_Fact]:
@@ -227,9 +231,10 @@ def _groups(text: str, *, once: bool = False) -> list[_Group]:
     for number, line in enumerate(text.splitlines()):
         if not re.search(r"\w", line):
             continue  # a rule is not a heading
-        row = _statistics((above and _row_below(above, line)) or line[:_LONGEST], heading)
+        below = _row_below(above, line) if above else None
+        row = _statistics(below or line[:_LONGEST], heading)
         facts = list(_facts(line if row is None else _NOTED.sub("", line), number))
-        above = line if _NAME_ONLY.search(line) else ""
+        above = line if _NAME_ONLY.search(line) else above if below else ""
         if row is None:
             events += facts
             prose += bool(_STATISTIC.search(line[:_LONGEST])) and not _NOT_A_TIME.search(line)
@@ -328,7 +333,7 @@ def _all_groups(text: str) -> list[_Group]:
         except (ValueError, RecursionError):
             groups = [] if text.lstrip()[:1] == "{" else None  # ``[2026-05-01 …] text``
     if groups is None:
-        groups = _groups(plain(text))
+        groups = _groups(_PANDAS.sub(r"\2\n\1", plain(text)))
     named: dict[tuple[str, str], list[_Group]] = {}
     for group in groups:
         named.setdefault((group.heading, group.label), []).append(group)

@@ -179,12 +179,13 @@ def sniff_csv(head: Head) -> Confidence:
         kinds = ("moment",) if bounds else ("span", "number")
         if not any(kind_of(sample[part.column]) in kinds for part in bounds or names):
             return Confidence.NO
-    if not dialect.header:  # words in rows and none above them
+    if dialect.sep == " " and not looks_aggregated(dialect.columns):
         from latencykit.io import percentile_lines
 
-        report = dialect.sep == " " and percentile_lines.sniff(head)  # ``p99: 1234 us``
-        if report or sniff_requests(head):  # ``GET / 200 4 ms``
+        if percentile_lines.sniff(head):  # ``p99: 1234 us``, below ``Latency Distribution``
             return Confidence.NO
+    if not dialect.header and sniff_requests(head):  # ``GET / 200 4 ms``
+        return Confidence.NO
     return Confidence.GENERIC
 
 

@@ -35,7 +35,7 @@ _TIME = re.compile(r"time(?!out)|date|ts$|start|end$|second|interval|epoch", re.
 _NUMBER = re.compile(r"-?[\d.,]++ ?(?:[%x×]|[A-Za-z]++/s(?:ec)?|[nuµμm]?s|[QR]PS|TPS)?")
 _VALUE = re.compile(r"[\d.,]+ ?(?:[nuµμm]?s)?|[-–]?|N/A|NaN")
 _APART = (r"\t+| {2,}", r"\s+")  # what separates columns without bars
-_TIMED = re.compile(r"[\d.,]+ ?[nuµμm]?s|[-–]")  # of such columns
+_TIMED = re.compile(r"[\d.,]+ ?[nuµμm]?s|[-–]")  # of such columns without a unit in a heading
 _NOTHING = ("", "-", "–", "N/A", "NaN")
 _FLOTILLA = {"consumer", "node", "q1", "q2", "q3"}
 _SKEW = "a latency is the difference of two machines' clocks, in whole milliseconds"
@@ -114,10 +114,12 @@ def _tables(text: str) -> Iterator[_Table]:
 def _rows(text: str) -> Iterator[tuple[int, list[str]]]:
     """The number and the cells of each line but rules; no cells where it is none of a table."""
     width, apart = 0, r"\s+"  # of a table whose columns only blanks separate
-    timed: list[int] = []  # its percentiles, where other columns are about something else
-    first = text.lstrip("\ufeff\n").partition("\n")[0]
-    mark = max(",;\t", key=first.count)
-    names = first.replace('"', "").split(mark)
+    timed: list[int] = []  # its percentiles
+    first: int | None = None  # of the cells behind the name, from the end
+    value, above = _TIMED.fullmatch, ""  # of a cell: a unit may be in a heading or the line above
+    title = text.lstrip("\ufeff\n").partition("\n")[0]
+    mark = max(",;\t", key=title.count)
+    names = title.replace('"', "").split(mark)
     # Rows by time are not a CSV of percentiles: they cannot be added up to one distribution.
     is_csv = len(names) > 2 and not any(re.fullmatch(r"-?[\d.]+", name) for name in names)
     is_csv = is_csv and not any(map(_TIME.match, names))
@@ -129,27 +131,31 @@ def _rows(text: str) -> Iterator[tuple[int, list[str]]]:
             cells = [cell.strip() for cell in next(csv.reader([bare], delimiter=mark), [])]
         elif len(bare) <= 2000 and _BARS.search(bare):
             inner = re.sub(r"^[|│┃║]|[|│┃║]$", "", bare)
-            cells = [cell.strip(" *`\t") for cell in _BARS.split(inner)]
+            cells = [cell.strip(" *`'\t") for cell in _BARS.split(inner)]
         else:
-            heading = next(filter(None, (_heading(bare[:2000], by) for by in _APART)), None)
+            heading = next(filter(None, (_heading(line[:2000], by) for by in _APART)), None)
             words = re.split(apart, bare[:2000])
             if heading is not None:
                 cells, apart = heading
                 width = len(cells)
                 kinds = [_column(cell).kind for cell in cells]
                 timed = [k for k, kind in enumerate(kinds) if isinstance(kind, float)]
-                timed = timed if None in kinds[1:] else []
-            elif timed:
-                if len(words) == width and all(_TIMED.fullmatch(words[k]) for k in timed):
-                    cells = words
-            elif 2 < width <= len(words) and all(map(_TIMED.fullmatch, words[1 - width :])):
-                cells = [" ".join(words[: 1 - width]), *words[1 - width :]]
+                first = None if None in kinds[1:] else 1 - width  # a name has blanks in it
+                stated = any(map(_UNIT.search, (*cells, above)))
+                value = _VALUE.fullmatch if stated else _TIMED.fullmatch
+            elif timed and len(words) >= width:
+                row = [" ".join(words[:first]), *words[first:]] if first else words
+                if len(row) == width and all(value(row[k]) for k in timed):
+                    cells = row
+            above = line
         yield number, cells
 
 
 def _heading(line: str, apart: str) -> tuple[list[str], str] | None:
     """The cells of a heading whose first names the rows, and all others statistics."""
-    words = re.split(apart, line)
+    words = re.split(apart, line.strip())
+    if line.startswith("  ") and _column(words[0]).kind is not None:
+        words = ["", *words]  # names of rows have no heading, as of pandas
     kinds = [_column(word).kind for word in words] if 2 < len(words) < 100 else [0.0]
     points = [kind for kind in kinds if isinstance(kind, float)]  # none are gains such as -5 %
     wide = apart == _APART[0] and len(points) > 1 and points == sorted(set(points))
@@ -302,8 +308,9 @@ def _data(columns: list[_Column], number: int, cells: list[str], run: Run, sourc
             continue
         text = cell.replace(",", "")
         try:
-            if kind == "count" or (kind == "failed" and text.isdigit()):
-                counts[kind] = int(float(text))
+            failed = re.fullmatch(r"(\d+)(?: ?\([\d.]+%\)| ?/ ?\d+)?", text)
+            if kind == "count" or (kind == "failed" and failed):
+                counts[kind] = int(failed[1]) if failed else int(float(text))
             if kind in ("count", "failed"):
                 continue
             timed = unit in NANOSECONDS

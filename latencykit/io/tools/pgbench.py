@@ -28,7 +28,10 @@ _ROW = re.compile(
 )
 _INTERVAL = re.compile(r"\d{9,11}(?: \d{1,30}){5,14}")
 _COLUMNS = ("client", "transaction", "time", "script", "epoch", "us", "lag", "retries")
-_BEGIN = r"^(?:pgbench \(|starting vacuum|transaction type:|progress: 1\.0 s|scaling factor:)"
+_BEGIN = (
+    r"^(?:pgbench \(|starting vacuum|transaction type:|progress: 1\.0 s|scaling factor:"
+    "|number of clients:|latency average)"
+)
 _HINT = "pgbench -l writes every transaction: the distribution"
 _SUMS = (
     "intervals contain sums only; "
@@ -171,8 +174,5 @@ FORMATS = {
     ),
     "pgbench-log": (sniff_log, read_log),
     "pgbench-intervals": (sniff_intervals, read_intervals),
-    "pgbench": (
-        has_match(r"^(?:transaction type|scaling factor): ", r"^latency average[ :=]"),
-        read_text,
-    ),
+    "pgbench": (has_match(r"^latency average[ :=]", r"^tps = "), read_text),
 }

@@ -52,7 +52,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     # 0.00 is less than half of its last digit
     points = {float(p): value for p, value in _PERCENTILE.findall(text) if float(value)}
     rate = fact(text, r"Target transaction rate: ([\d.]+)", float)
-    seconds = fact(text, r"total time:\s+([\d.]+)s", float)
+    seconds = fact(text, r"(?:total time|time elapsed):\s+([\d.]+)s", float)
     run = Run(
         tool="sysbench", version=fact(text, r"^sysbench (\d\S*)", str),
         loop="open" if rate else "closed", measure="response" if rate else "service",
@@ -79,7 +79,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
 
 FORMATS = {
     "sysbench-intervals": (
-        has_match(_INTERVAL, without="General statistics:"),
+        has_match(_INTERVAL, without=r"^ *total number of events: "),
         Lines(run=Run(tool="sysbench", unit="ms"), row=_INTERVAL, pair=r"([\d.]+)%\): ([\d.]+)"),
     ),
     "sysbench": (
