@@ -83,7 +83,7 @@ class RunVerdict:
     low: float  # the noise band around it, where 95 of 100 unchanged runs lie
     high: float
     changes: tuple[int, ...] = ()  # positions in the history at which the level changed before
-    noise: float = math.nan  # relative standard deviation of a normal one with this band
+    noise: float = math.nan  # relative standard deviation of runs
 
 
 def judge(history: ArrayLike, new: ArrayLike) -> Verdict:
@@ -180,7 +180,7 @@ def judged(
     first = min((at for at, _ in recent), default=earlier.size - skipped)
     known = tuple(at for at, _ in changes if at < first)
     compared = min([earlier.size - skipped, *(at for at, _ in recent)])
-    level, low, high = _band(logs[: max(compared, 0)], known)
+    level, low, high, noise = _band(logs[: max(compared, 0)], known)
     verdict: Verdict = "same"
     if missing:
         verdict = "unknown"
@@ -201,7 +201,7 @@ def judged(
         math.exp(low),
         math.exp(high),
         tuple(at + skipped for at in known),
-        (high - low) / 3.92,
+        noise,
     )
 
 
@@ -222,7 +222,7 @@ def bands_of(
         elif _lasts(logs, end, max(found, default=0)):
             found.append(end - SETTINGS.lasting_runs)
         known = tuple(sorted(at - skipped for at in found if at > skipped))
-        bands[:, end - 1] = _band(part[:-1], tuple(at for at in known if at < part.size - 1))
+        bands[:, end - 1] = _band(part[:-1], tuple(at for at in known if at < part.size - 1))[:3]
     return *np.exp(bands), sorted(found)
 
 
@@ -310,11 +310,14 @@ def _evidence(values: Floats, starts: tuple[int, ...], deciding: Floats, error: 
     return max(factor, 0.0) if up > down else min(-factor, 0.0)
 
 
-def _band(values: Floats, starts: tuple[int, ...]) -> tuple[float, float, float]:
-    """Level and noise band of the next run, as logarithms."""
+def _band(values: Floats, starts: tuple[int, ...]) -> tuple[float, float, float, float]:
+    """Level and noise band of the next run, and the standard deviation, as logarithms."""
     if not values.size:
-        return math.nan, math.nan, math.nan
+        return (math.nan,) * 4
     noise = _levelled(values, starts)
-    low, high = np.quantile(noise, BAND)
+    # Of n runs that are alike, the next one is below the kth lowest with probability k / (n + 1),
+    # whatever the noise; a standard deviation is not to hang on the outermost run of many.
+    low, high = np.quantile(noise, BAND, method="weibull")
+    spread = float(np.ptp(np.quantile(noise, BAND))) / 3.92
     level = float(np.median(values[starts[-1] if starts else 0 :][-SETTINGS.window_runs :]))
-    return level, min(float(low), level), max(float(high), level)
+    return level, min(float(low), level), max(float(high), level), spread
