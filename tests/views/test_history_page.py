@@ -46,6 +46,9 @@ def test_two_clicks_compare_two_runs(shown: tuple[lk.History, Any]) -> None:
     assert page.locator("#history-curves path").count() == 1
     page.click("circle[data-run='35'] >> nth=0")
     assert page.locator("#history-curves path").count() == 2
+    ends = """() => [...document.querySelectorAll('#history-curves path')].map(
+        path => path.nextSibling.getAttribute('y') - path.getAttribute('d').match(/[\\d.]+$/)[0])"""
+    assert page.evaluate(ends) == pytest.approx([4, 4], abs=0.1)  # names beside their curves
     head, *rows = _table(page)
     assert head == ["series", "statistic", "0000003", "0000023", "change"]
     values = [history.runs[k].series["checkout"].value("p50") for k in (3, 35)]

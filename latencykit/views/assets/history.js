@@ -47,7 +47,7 @@ function mountHistory() {
 
   function runText(k) {
     const run = runs[k], when = new Date(run.time * 1000).toISOString().slice(0, 16).replace("T", " ");
-    return [run.label, when, run.branch, labelsText(run.labels)].filter(Boolean).join(" · ");
+    return [...new Set([run.label, when, run.branch, labelsText(run.labels)])].filter(Boolean).join(" · ");
   }
 
   // One picture per series: a line per statistic and set of labels.
@@ -76,7 +76,8 @@ function mountHistory() {
       picture.append(element("text", { x: WIDTH - RIGHT + 8, y: at(trend.values[end]) + 4, "font-size": 12, fill: colour }, name));
     });
     picture.append(under, over);
-    for (const [k, anchor] of [[0, "start"], [runs.length - 1, "end"]])
+    const both = 14 * runs[0].label.length < WIDTH - LEFT - RIGHT ? [[0, "start"]] : []; // where there is space for two names
+    for (const [k, anchor] of [...both, [runs.length - 1, "end"]])
       picture.append(element("text", { x: x(k), y: HEIGHT - 8, "text-anchor": anchor, "font-size": 12, fill: "var(--muted)" }, runs[k].label));
     return picture;
   }
@@ -88,9 +89,12 @@ function mountHistory() {
     const picture = element("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, width: "100%", role: "img", "aria-label": `${series}: latency by percentile` });
     const x = (k) => LEFT + ((WIDTH - LEFT - RIGHT) * k) / (percentiles.length - 1);
     valueAxis(picture, all, at, unit);
+    const ends = own.map((values) => at(values[values.length - 1]));
     own.forEach((values, number) => {
       picture.append(element("path", { d: path(values.map((value, k) => [x(k), at(value)])), fill: "none", stroke: `var(--c${number})`, "stroke-width": 2 }));
-      if (values.length) picture.append(element("text", { x: WIDTH - RIGHT + 8, y: at(values[values.length - 1]) + 4 + 14 * number, "font-size": 12, fill: `var(--c${number})` }, runs[chosen[number]].label));
+      // Of two names that would meet, that of the lower curve stands below.
+      const below = ends[number] - ends[1 - number], down = below > 0 || (below === 0 && number) ? Math.max(14 - below, 0) : 0;
+      if (values.length) picture.append(element("text", { x: WIDTH - RIGHT + 8, y: ends[number] + 4 + down, "font-size": 12, fill: `var(--c${number})` }, runs[chosen[number]].label));
     });
     const nines = (p) => -Math.log10(1 - Math.min(p, 99.9999) / 100);
     for (const p of [50, 90, 99, 99.9, 99.99]) {
