@@ -30,16 +30,7 @@ from latencykit._records import record
 from latencykit._text import plain
 from latencykit._typing import Floats
 from latencykit.plot.series import named_count
-from latencykit.plot.style import (
-    FEW,
-    INK,
-    MUTED,
-    ground_of,
-    is_dark,
-    lighten,
-    short_names,
-    size_in_points,
-)
+from latencykit.plot.style import FEW, INK, MUTED, ground_of, lighten, short_names, size_in_points
 
 _CLEAR = 3.0
 """Pixels that remain free around a label."""
@@ -714,8 +705,7 @@ def head(
         heading = Heading(ax, finding, conditions)
         ax.add_artist(heading)
         heading.set_clip_on(False)
-    if is_dark(ax):
-        lighten(ax)
+    lighten(ax)
     figure: Any = ax.figure.canvas.figure  # not a part of it
     figure._repr_mimebundle_ = partial(_described, figure)
     # Shrink the axes until all is in their cell.

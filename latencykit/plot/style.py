@@ -177,7 +177,9 @@ def ground_of(ax: Any) -> str:
 
 
 def lighten(ax: Axes) -> None:
-    """Exchange the colours of a chart for those that a dark background needs."""
+    """Exchange the colours of a chart on a dark background for those that it needs."""
+    if not is_dark(ax):
+        return
     from matplotlib.axes import Axes as AnyAxes
     from matplotlib.colors import to_hex, to_rgba_array
 

@@ -219,7 +219,7 @@ ELSEWHERE: dict[int, tuple[str, str]] = {
     55: ("data/cases/raw.txt", "a lone column of any spelling is read in its unit"),
     56: ("cli/test_hostile.py", "test_no_wrong_value_in_our_own_json_breaks_anything"),
     57: ("data/cases/raw.txt", "what is left out is reported"),
-    58: ("plot/test_timeline.py", "test_zeros_have_a_place"),
+    58: ("plot/test_timeline.py", "test_zeros_have_a_row_of_their_own_labelled_0"),
     59: ("plot/test_percentiles.py", "test_one_value_is_a_chart"),
     60: ("io/test_consistent.py", "test_a_latency_longer_than_its_run_is_remarked_on"),
     61: ("analysis/test_correct.py", "test_a_long_stall_at_a_short_interval_is_counted_not_listed"),
