@@ -388,9 +388,18 @@ def load_curve(
         for name, data in runs.items()
     )  # fmt: skip
     ordered = sorted(measured, key=lambda row: row.rate)
-    counts = [row.data for row in ordered if isinstance(row.data, Histogram) and row.data.count]
-    if len(counts) > 1:  # waiting is what exceeds the fastest tenth
-        alone = float(counts[0].percentile(10))  # of the lowest load
+    counts = [
+        (row.rate, row.data)
+        for row in ordered
+        if isinstance(row.data, Histogram) and row.data.count
+    ]
+    if len(counts) > 1:
+        # What a request takes alone. In M/M/1, 1 / mean falls linearly with the load; with more
+        # servers it falls later, so that a line through both ends takes the time for shorter.
+        (first, light), *_, (last, heavy) = counts
+        fastest, rise = float(light.percentile(10)), last * heavy.mean - first * light.mean
+        alone = (last - first) * light.mean * heavy.mean / rise if rise > 0 else fastest
+        alone = min(max(alone, fastest), light.mean)
         for k, row in enumerate(ordered):
             counted, evidence = row.data, row.evidence
             times = isinstance(counted, Histogram) and counted.unit == "ns"

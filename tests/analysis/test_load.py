@@ -27,8 +27,7 @@ def test_the_latency_of_an_mm1_queue_crosses_20_ms_at_769_7_per_second() -> None
 def test_nothing_is_said_beyond_the_measurement() -> None:
     assert crossing([100, 200], [10.0, 12.0], 20.0) == 200
     assert math.isnan(crossing([100, 200], [30.0, 40.0], 20.0))
-    lost = [False, False, True]  # whatever it answered
-    assert crossing([100, 200, 300], [10.0, 11.0, 12.0], 20.0, lost) < 300
+    assert crossing([100, 200, 300], [10.0, 11.0, 12.0], 20.0, [False, False, True]) < 300
     for rates, values in (([], []), ([1, 2], [1.0]), ([1], [0.0])):
         with pytest.raises(lk.InvalidArgumentError):
             crossing(rates, values, 1.0)
@@ -39,7 +38,6 @@ def test_nothing_is_said_beyond_the_measurement() -> None:
     [
         ([100, 200], "++", 200, math.inf,
          "the limit was met at every load measured; the capacity is at least the highest"),
-        ([100, 200], "+-", 100, 200, ""),
         ([100, 200, 300, 400], "+??-", 100, 400, "2 loads between them cannot be decided"),
         ([100, 200, 300, 400], "?+?-", 200, 400, "1 load between them cannot be decided"),
         ([100, 200, 300, 400], "+-?-", 100, 200, ""),
@@ -95,6 +93,12 @@ def test_short_runs_of_a_queue_leave_its_capacity_within_the_bracket(form: str) 
         decided += capacity.low > 0
     assert held >= 19
     assert decided >= 15
+
+
+def test_service_times_that_vary_are_not_taken_for_waiting() -> None:
+    rng = np.random.default_rng(7)
+    runs = {f"{rate}": lk.Histogram.of(rng.exponential(8e6, 20_000)) for rate in (300, 600, 900)}
+    assert lk.load_curve(runs, "99=50ms").capacity.low == 900  # p99 is 37 ms
 
 
 def test_few_requests_do_not_show_saturation() -> None:
