@@ -518,9 +518,9 @@ def load_row(name: str, data: Any, confidence: float = 0.95) -> LoadRow:
     if run.loop != "closed" and not math.isnan(offered + achieved):
         # Of many loads none must be called saturated by chance.
         z, error, in_flight = normal_quantile(1 - (1 - confidence) / 20), 0.0, 0.0
-        if isinstance(timed, Samples) and known and (growth := _backlog_growth(timed)) is not None:
-            achieved -= growth[0]
-            error = z * math.hypot(growth[1], math.sqrt(max(achieved, 0.0) / timed.elapsed))
+        if isinstance(timed, Samples) and known and (served := _served(timed)) is not None:
+            achieved, error = served
+            error = z * math.hypot(error, math.sqrt(achieved / timed.elapsed))
         elif counted.count:
             # As of random arrivals, or as the counts vary over time.
             parts = None if evidence is None else evidence.jackknife
@@ -538,8 +538,8 @@ def load_row(name: str, data: Any, confidence: float = 0.95) -> LoadRow:
     return LoadRow(name, rate, offered, achieved, lost, counted, evidence, low, high)
 
 
-def _backlog_growth(samples: Samples) -> tuple[float, float] | None:
-    """Return by how many requests per second the backlog grows, and its standard error."""
+def _served(samples: Samples) -> tuple[float, float] | None:
+    """Return replies per second while requests were sent; the error of the backlog's growth."""
     if samples.start is None or len(samples) < 20 * _BLOCKS:
         return None
     start = samples.start if samples.intended is None else samples.intended
@@ -548,11 +548,12 @@ def _backlog_growth(samples: Samples) -> tuple[float, float] | None:
     edges = np.linspace(done[0], start[-1], _BLOCKS + 1)
     if not edges[-1] > edges[0]:
         return None
-    backlog = np.searchsorted(start, edges, "right") - np.searchsorted(done, edges, "right")
+    sent, replied = (np.searchsorted(times, edges, "right") for times in (start, done))
     length = (edges[-1] - edges[0]) / _BLOCKS / 1e9
-    grown = np.diff(backlog) / length
+    grown = np.diff(sent - replied) / length
+    served = float(replied[-1] - replied[0]) / (_BLOCKS * length)
     # Student's t of nine degrees of freedom against the normal quantile
-    return float(grown.mean()), 1.35 * float(grown.std(ddof=1)) / math.sqrt(_BLOCKS)
+    return served, 1.35 * float(grown.std(ddof=1)) / math.sqrt(_BLOCKS)
 
 
 def _named(name: str) -> float | None:
