@@ -72,9 +72,11 @@ _LIMIT = re.compile(
     r"m(?:ax|in)\w*[ _-](?:time(?![ _-]per)|requests(?![ _-](?:time|duration|latency)))",
     re.IGNORECASE,
 )
-# The unit in a label or heading, and in a key of JSON: ``[ms]``, ``in ms``, ``latencyMs``.
+# The unit in a label or heading, and in a key of JSON: ``[ms]``, ``in ms``, ``latencyMs``,
+# ``Microseconds per write``.
 _LABEL_UNIT = re.compile(
-    rf"[(\[](?P<hint>{_UNIT})[)\]]|(?:in |_(?=\w{{2}}))(?P<words>{_UNIT})(?![a-z0-9])"
+    rf"[(\[](?P<hint>{_UNIT})[)\]]"
+    rf"|(?:in |_(?=\w{{2}})|^(?=\w{{2,}} per ))(?P<words>{_UNIT})(?![a-z0-9])"
     r"|\w\s(?P<last>nsec|usec|msec|[nuµm]s)\W*$",
     re.IGNORECASE,
 )
@@ -87,7 +89,7 @@ _ASIDE = re.compile(
     rf"(?:\w+|\s(?:{_UNIT})(?![a-z0-9]))?",
     re.IGNORECASE,
 )
-_PAIR = re.compile(r"(?<![\w-])[a-z_][\w-]*=[\d.,]+\w*", re.IGNORECASE)
+_PAIR = re.compile(r"(?<![\w-])[a-z_][\w-]*=[\d.,]+\w*|^count: [\d,]+", re.IGNORECASE)
 _COUNT = re.compile(
     r"(?<![a-z0-9/])(?:(?P<kind>failed|error|successful|succeeded|max(?:imum)?|target)[ _-])?"
     r"(?P<what>requests?|reqs?|samples?|count|queries|operations|ops|pings|packets received"
@@ -194,7 +196,8 @@ def _statistics(line: str, context: str) -> tuple[str, list[_Statistic]] | None:
         further = match["further"].strip(" _-").lower()
         stats.append((name or 0.0, value, own, word or "p", further))
     bare = (word.strip("._-/:") for word in words)
-    return " ".join(word for word in bare if not _LOG_LEVEL.fullmatch(word)), stats
+    label = " ".join(word for word in bare if not _LOG_LEVEL.fullmatch(word))
+    return "" if label.lower() == "percentiles" else label, stats
 
 
 def _row_below(names: str, values: str) -> str | None:

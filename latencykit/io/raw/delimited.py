@@ -36,6 +36,8 @@ _NUMBER = re.compile(
 )
 _TITLES = 3  # lines above a header
 _WIDEST = 2000  # columns; more are not a table of latencies
+_DRAWN = frozenset(" 	|+:=│┃┆┌┬┐├┼┤└┴┘╞╪╡═─-")  # characters of a rule between rows
+_TYPE = re.compile(r"[iuf]\d{1,2}|u?int\d{0,2}|str|bool(?:ean)?|double|float|varchar|bigint|-*")
 _SEP_LINE = re.compile(r"sep=.")
 
 
@@ -108,16 +110,29 @@ def dialect_of(head: Head) -> Dialect | None:
 
 
 def without_bars(lines: list[str]) -> list[str]:
-    """Return a Markdown table's rows with bars between their cells only; others as they are."""
-    # Its other lines are blank, so that numbers of lines stay what they were.
-    rules = ({"|", "-"} <= set(line.strip()) <= set(" :|-") for line in lines[:20] if "--" in line)
-    if not any(rules):
+    """Return a drawn table's rows with bars between their cells only; others as they are."""
+    # Of Markdown, and of clients of databases. Its other lines are blank, so that numbers of lines
+    # stay what they were.
+    rules = "".join(line for line in lines[:20] if _is_rule(line))
+    if not rules:
         return lines
-    cells = ([cell.strip(" `*") for cell in line.strip().strip("|").split("|")] for line in lines)
+    if not re.search("[|+┌┼┴╪]", rules):  # blanks between the columns
+        return ["" if _is_rule(line) else line for line in lines]
+    drawn = (re.sub("[│┃┆┌┬┐]", "|", line).strip() for line in lines)
+    cells = ([cell.strip(" `*─") for cell in line.strip("|").split("|")] for line in drawn)
     return [
-        "|".join(row) if "|" in line and re.search(r"[^\s|:-]", line) else ""
-        for row, line in zip(cells, lines, strict=True)
+        "|".join(row) if len(row) > 1 and "".join(row).strip("-: ") and not _are_types(row) else ""
+        for row in cells
     ]
+
+
+def _is_rule(line: str) -> bool:
+    return line[:1] == "┌" or bool(re.search("--|──|==", line) and _DRAWN.issuperset(line))
+
+
+def _are_types(cells: list[str]) -> bool:
+    """True if cells are the types of columns, as Polars and DuckDB print them below the names."""
+    return all(map(_TYPE.fullmatch, cells))
 
 
 def _is_named(table: Dialect | None) -> bool:

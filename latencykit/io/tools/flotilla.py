@@ -34,6 +34,7 @@ _AGAIN = re.compile(r" \((?:median|max|p\d{1,4})\)", re.IGNORECASE)  # P50 (medi
 _TIME = re.compile(r"time(?!out)|date|ts$|start|end$|second|interval|epoch", re.IGNORECASE)
 _NUMBER = re.compile(r"-?[\d.,]++ ?(?:[%x×]|[A-Za-z]++/s(?:ec)?|[nuµμm]?s|[QR]PS|TPS)?")
 _VALUE = re.compile(r"[\d.,]+ ?(?:[nuµμm]?s)?|[-–]?|N/A|NaN")
+_SPREAD = re.compile(r"(?<=\d) ?± ?[\d.,]++%?|(?<=s) ?± ?[\d.,]++ ?[nuµμm]?s$")
 _APART = (r"\t+| {2,}", r"\s+")  # what separates columns without bars
 _TIMED = re.compile(r"[\d.,]+ ?[nuµμm]?s|[-–]")  # of such columns without a unit in a heading
 _NOTHING = ("", "-", "–", "N/A", "NaN")
@@ -105,7 +106,8 @@ def _tables(text: str) -> Iterator[_Table]:
             yield from _turned(others)
             others = []
         columns = [_column(cell) for cell in cells]
-        if len(cells) > 2 and len(_percentiles(columns)) > 1:
+        kinds = {column.kind for column in columns if column.unit}
+        if len(cells) > 2 and (len(_percentiles(columns)) > 1 or {"mean", 50.0} <= kinds):
             table, others = _Table(number, cells, columns, []), []
         elif cells:
             others.append((number, cells))
@@ -131,7 +133,7 @@ def _rows(text: str) -> Iterator[tuple[int, list[str]]]:
             cells = [cell.strip() for cell in next(csv.reader([bare], delimiter=mark), [])]
         elif len(bare) <= 2000 and _BARS.search(bare):
             inner = re.sub(r"^[|│┃║]|[|│┃║]$", "", bare)
-            cells = [cell.strip(" *`'\t") for cell in _BARS.split(inner)]
+            cells = [_SPREAD.sub("", cell.strip(" *`'\t")) for cell in _BARS.split(inner)]
         else:
             heading = next(filter(None, (_heading(line[:2000], by) for by in _APART)), None)
             words = re.split(apart, bare[:2000])
