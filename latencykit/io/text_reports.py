@@ -42,13 +42,15 @@ def plain(text: str) -> str:
 # Before each line of a reply or a comment, of containers' output, of a CI server's log.
 _STAMP = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?(?:[ \t]|$)"
 _QUOTES = (
-    r"#\d{1,4} \d{1,6}\.\d{1,4}(?: |$)",  # of docker build
+    r"#\d{1,4} (?:\d{1,6}\.\d{1,4}(?: |$)|(?=\[|DONE|CACHED))",  # of docker build
+    rf"[^\t\n]{{1,100}}\t[^\t\n]{{1,100}}\t{_STAMP}",  # of gh run view --log
     r"(?:>|#|//[/!]?)[ \t]?",
     rf"{_STAMP}(?:(?:stdout|stderr) [FP] |\d\d[OE](?:[ +]|$))?",
     r"\[pod/[^\]\s]{1,200}\](?: |$)",
     r"\[[^\]\[\n]{0,60}\d\d:\d\d:\d\d[^\]\[\n]{0,60}\][ \t]?",
     r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d [\w.-]{1,100} [^\s:\[]{1,100}(?:\[\d{1,9}\])?:(?: |$)",
     r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?: |$)",
+    r"\d\d:\d\d:\d\d(?:  |$)",  # of Jenkins
     r"[\w./-]{1,100}\[[\w.-]{1,60}\]: ",
     r"\[?(?:TRACE|DEBUG|INFO|WARN(?:ING)?|ERROR|debug|info|warn|error)\b ?\]?:?(?:[ \t]|$)",
     r"[\w.-]{1,100}[-_]\d{1,9}[ \t]+\|(?:[ \t]|$)",

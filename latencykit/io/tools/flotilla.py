@@ -27,7 +27,9 @@ _UNIT = re.compile(
     re.IGNORECASE,
 )
 _WORDS = build.STATISTIC_WORDS | {"q1": 25.0, "q2": 50.0, "q3": 75.0}
-_FAILED = re.compile(r"errors?|fail(?:ed|s|ures?)|(?:failed|error) (?:requests|count)")
+_FAILED = re.compile(
+    r"errors?(?: ?%| rate)?|fail(?:ed|s|ures?)(?: ?%)?|(?:failed|error) (?:requests|count)"
+)
 _WORDS_JOINED = re.compile(r"(?<=[a-z0-9])(?=[A-Z][a-z])")  # P50LatencyMs
 _LINE = re.compile(r"(?<=%) line$", re.IGNORECASE)
 _AGAIN = re.compile(r" \((?:median|max|p\d{1,4})\)", re.IGNORECASE)  # P50 (median)
@@ -304,15 +306,18 @@ def _data(columns: list[_Column], number: int, cells: list[str], run: Run, sourc
     points: dict[float, float] = {}
     stats: dict[str, float] = {}
     counts: dict[str, int] = {}
+    share = 0.0  # of the requests, which failed
     for column, cell in zip(columns, cells, strict=True):
         kind, unit = column.kind, run.unit if run.unit_from == "option" else column.unit or run.unit
         if kind is None or cell in _NOTHING:
             continue
         text = cell.replace(",", "")
         try:
-            failed = re.fullmatch(r"(\d+)(?: ?\([\d.]+%\)| ?/ ?\d+)?", text)
-            if kind == "count" or (kind == "failed" and failed):
-                counts[kind] = int(failed[1]) if failed else int(float(text))
+            whole = re.fullmatch(r"(\d+)(?: ?\([\d.]+%\)| ?/ ?\d+)?", text)
+            if kind == "count" or (kind == "failed" and whole):
+                counts[kind] = int(whole[1]) if whole else int(float(text))
+            if kind == "failed" and text.endswith("%"):
+                share = float(text[:-1]) / 100
             if kind in ("count", "failed"):
                 continue
             timed = unit in NANOSECONDS
@@ -324,7 +329,8 @@ def _data(columns: list[_Column], number: int, cells: list[str], run: Run, sourc
             points[kind] = value
         else:
             stats[kind] = value
-    return build.of_all_requests(points, counts.get("count"), counts.get("failed", 0), stats, run)
+    failed = counts.get("failed", round(share * counts.get("count", 0)))
+    return build.of_all_requests(points, counts.get("count"), failed, stats, run)
 
 
 FORMATS = {
