@@ -275,7 +275,7 @@ class _Result:
     share: float = 0.0  # of the slow requests
     by_chance: float = 0.0  # the same under shifts
     within: float = 0.0  # seconds after the event
-    stall_p: float = 1.0
+    of_stalls: bool = False  # the stalls alone show it, and `p` is theirs
     slow_p: float = 1.0
     significant: bool = False
 
@@ -288,11 +288,11 @@ class _Result:
         """Return the finding in a sentence."""
         number, parts = int(self.hit.sum()), []
         after = f" (within {format_duration(self.within * 1e9)} after it)" if self.within else ""
-        if number > self.expected and self.stall_p <= RULES.max_false_share:
+        if self.of_stalls:
             chance = f"{self.expected:.1f}" if self.expected < 10 else f"{self.expected:.0f}"
             parts.append(
                 f"coincides with {number} of {format_items(self.hit.size, 'stall')}{after} "
-                f"(by chance {chance}; {probability_text(max(self.p, self.stall_p))})"
+                f"(by chance {chance}; {probability_text(self.p)})"
             )
         of_slow = f"{100 * self.share:.0f} % of the requests above {threshold}"
         chance = f"by chance {100 * self.by_chance:.0f} %"
@@ -377,18 +377,20 @@ def _results(run: SlowTimes, sources: Sequence[_Source]) -> list[_Result]:
         met = np.searchsorted(right, run.slow_begin[slow_hit])
         evidence = max(int(hit.sum()), np.unique(met).size)
         more = hit.sum() > expected or share > by_chance
+        stall_p = min((each for one, each in own if one.kind != "slow"), default=1.0)
+        of_stalls = bool(hit.sum() > expected and stall_p <= RULES.max_false_share)
         results.append(
             _Result(
                 source.name,
                 source.parent is None,
                 hit,
                 expected=expected,
-                p=p,
+                p=stall_p if of_stalls else p,
                 lag=lag,
                 share=share,
                 by_chance=by_chance,
                 within=look.within,
-                stall_p=min((each for one, each in own if one.kind != "slow"), default=1.0),
+                of_stalls=of_stalls,
                 slow_p=min((each for one, each in own if one.kind == "slow"), default=1.0),
                 significant=bool(
                     p <= RULES.max_false_share and evidence >= RULES.min_events and more

@@ -296,9 +296,10 @@ _HINT = "the .hlog that it was made from has every percentile, over time"
 
 def read_processor(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read the totals of the last row."""
+    from latencykit.io.hlog import EPOCH_FROM
+
     text = source.text()
-    last: list[str] = []
-    first = before = 0.0
+    last, ends = list[str](), list[float]()
     for number, line in enumerate(text.split("\n"), 1):
         if not re.match(r'\s*[^#\s"T]', line):
             continue  # comments, the legend, blank lines
@@ -307,13 +308,16 @@ def read_processor(source: Source, options: ReadOptions) -> dict[str, Data]:
             seen = f"{printable(line.strip(), 50)!r}"
             options.refuse(source, number, seen, "percentiles of an interval and of all so far")
             continue
-        first = first or float(row[1])
-        before, last = float(row[1]), list(row.groups())
+        ends.append(float(row[1]))
+        last = list(row.groups())
     unit, origin = options.resolve_unit("ms", "assumed")
+    start, begin = fact(text, r"^#\[StartTime: (\d+\.\d+)", float), 0.0
+    known = bool(ends) and ends[-1] > ends[0]
+    if known and ends[0] > EPOCH_FROM:  # of a log without a start
+        start = begin = 2 * ends[0] - ends[1]
     run = Run(
-        tool="HdrHistogram", unit=unit, unit_from=origin,
-        start=fact(text, r"^#\[StartTime: (\d+\.\d+)", float),
-        duration=before if before > first else None, notes=(_HINT,),
+        tool="HdrHistogram", unit=unit, unit_from=origin, start=start,
+        duration=ends[-1] - begin if known else None, notes=(_HINT,),
     )  # fmt: skip
     if not last:
         raise source.corrupt(None, "it has no interval", "one row per interval", "run it again")
