@@ -594,9 +594,8 @@ def diagnosis_record(name: str, diagnosis: Diagnosis) -> DiagnosisRecord:
     """Return a diagnosis as plain values: times in seconds from the start, latencies in ns."""
     stalls = diagnosis.detected_stalls
     columns = (stalls.start, stalls.end, stalls.duration, stalls.worst, stalls.missing)
-    ranges, corrected_ranges = (
-        _ranges(data, diagnosis) for data in (diagnosis.raw, diagnosis.corrected)
-    )
+    ranges = _ranges(diagnosis.raw, diagnosis)
+    corrected_ranges = _ranges(diagnosis.corrected, diagnosis)
     return record_from(
         DiagnosisRecord,
         diagnosis,
