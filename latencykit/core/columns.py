@@ -42,9 +42,9 @@ class Words:
         table = [
             -1 if text is None else place.setdefault(brief(text), len(place)) for text in texts
         ]
-        return cls(
-            read_only(np.array([*table, -1], np.int32)[codes]), np.array(list(place), object)
-        )
+        if len(place) < len(texts):
+            codes = np.array([*table, -1])[codes]
+        return cls(read_only(codes.astype(np.int32, copy=False)), np.array(list(place), object))
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -58,8 +58,12 @@ class Words:
 
     def sorted(self) -> Words:
         """Return the cells with the words that they have in order, ``""`` where there is none."""
-        names, rank = np.unique(np.append(self.names, ""), return_inverse=True)
-        return Words(rank.reshape(-1).astype(np.int32)[self.codes], names).select(slice(None))
+        words = np.append(self.names, "")  # the last is that of code -1
+        used = np.flatnonzero(np.bincount(self.codes.reshape(-1) + 1)) - 1
+        names, rank = np.unique(words[used], return_inverse=True)
+        table = np.zeros(words.size, np.int32)
+        table[used] = rank.reshape(-1)
+        return Words(table[self.codes], names)
 
     def select(self, rows: Any) -> Words:
         """Return some of the cells, all with a word, and the words that they have."""

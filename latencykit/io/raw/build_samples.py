@@ -50,7 +50,9 @@ class _Words(dict[str, int]):
         words = [*map(str.strip, distinct), *[""] * bool((codes < 0).any())]
         names = ("" if word in EMPTY else _GUARD.sub(r"\1", word) for word in words)
         table = [self.setdefault(name, len(self)) for name in names]
-        return np.asarray(np.array(table or [0], np.int64)[codes])
+        if table != [*range(len(distinct))]:
+            codes = np.array(table or [0])[codes]
+        return np.asarray(codes, np.int64)
 
 
 class _Rows:
