@@ -17,6 +17,8 @@ Probabilities are adjusted for all values of all attributes (Bonferroni; each at
 part of the error rate, so that one with thousands of values spends only its own). The value that
 explains most is accepted, its requests are set aside, and what is left is tested again: a value
 that goes with slow requests only because it goes with another one does not stand out any more.
+Values of exactly the same requests cannot be distinguished: they are one cause. Where none stands
+out, most blocks may still have slow requests of a single value, another one each time.
 """
 
 from __future__ import annotations
@@ -720,15 +722,14 @@ def _findings(frame: pd.DataFrame, look: _Look) -> list[str]:
     if look.causes or not tested:
         return [*_cause_sentences(frame, look), *ends]
     blocks = np.unique(world.block[world.late]).size
-    if text := _one_at_a_time(look):
-        pass
-    elif blocks < 2 * RULES.min_blocks:
+    text = _one_at_a_time(look)
+    if not text and blocks < 2 * RULES.min_blocks:
         text = (
             f"too little evidence: the slow requests fall into {format_items(blocks, 'block')} "
             "of time, and it takes about "
             f"{2 * RULES.min_blocks} to find what they have in common"
         )
-    else:
+    elif not text:
         others = "others of their time" if world.seconds is not None else "rows around them"
         names = [attribute.name for attribute in look.attributes if not attribute.outcome]
         where = f"value of {names[0]}" if tested == 1 else f"value of {tested} attributes"
@@ -759,9 +760,9 @@ def _one_at_a_time(look: _Look) -> str:
         turns, total, different = alone.sum(), several.sum(), np.unique(value[alone]).size
         if turns > found[0] and 2 * turns >= total and different > 1:
             text = (
-                f"slow requests come from one {name} at a time: of {total} blocks of time with "
-                f"several, {turns} have at least {_percent(RULES.turn_share)} from the same "
-                f"{name}, {different} different ones in all, as where each pauses by itself"
+                f"slow requests mostly come from one {name} at a time: of {total} blocks of time "
+                f"with several, {turns} have at least {_percent(RULES.turn_share)} from the same "
+                f"{name}, {different} different ones in all, as if each paused by itself"
             )
             found = turns, text
     return found[1]

@@ -147,7 +147,7 @@ def dashboard(
         # Names flush left, numbers flush right, and what happened below if it fits.
         rows, letters = key_statistics(total), max(16, int(size_in_points(beside)[0] / 4.6))
         texts = textwrap.wrap(words, letters)
-        if len(rows) > _rows(beside, len(rows))[1]:
+        if len(rows) > _rows(beside, len(rows))[1]:  # the usual percentiles, and what is none
             rows = [row for row in rows if row[0] in _USUAL or row[0][1:].isalpha()]
         step, most = _rows(beside, len(rows) + len(texts))
         for k, (name, value) in enumerate(rows[:most]):
