@@ -216,27 +216,16 @@ def place(
 
 
 def apart(targets: Floats, step: float, low: float, high: float) -> Floats:
-    """Return positions at least `step` apart in [low, high], as near as possible to `targets`."""
-    # Neighbours that are too near merge into a group around the mean of its members' wishes. Where
-    # they do not all fit, they share the space evenly.
+    """Return positions at least `step` apart in [low, high], around `targets`."""
+    # Pushed up and pushed down as far as need be; half-way between both, labels keep their distance
+    # and lie around where they would like to be.
     if not targets.size:
         return targets
     step = min(step, (high - low) / max(targets.size - 1, 1))
-    order = np.argsort(targets, kind="stable")
-    # Each group: the sum of its members' wishes for the first place, and their number.
-    groups: list[list[float]] = []
-    for position in np.clip(targets[order], low, high).tolist():
-        groups.append([position, 1.0])
-        while (
-            len(groups) > 1
-            and groups[-2][0] / groups[-2][1] + groups[-2][1] * step > groups[-1][0] / groups[-1][1]
-        ):
-            last = groups.pop()
-            groups[-1][0] += last[0] - last[1] * groups[-1][1] * step
-            groups[-1][1] += last[1]
-    row = np.concatenate([total / size + step * np.arange(int(size)) for total, size in groups])
-    row = np.minimum(row, high - step * np.arange(row.size)[::-1])
-    row = np.maximum(row, low + step * np.arange(row.size))
+    order, below = np.argsort(targets, kind="stable"), step * np.arange(targets.size)
+    free = np.clip(targets[order], low, high) - below
+    row = (np.maximum.accumulate(free) + np.minimum.accumulate(free[::-1])[::-1]) / 2 + below
+    row = np.maximum(np.minimum(row, high - below[::-1]), low + below)
     result = np.empty(row.size)
     result[order] = row
     return result
