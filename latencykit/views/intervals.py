@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from latencykit.core.quantiles import highest_supported_percentile, is_resolved
 from latencykit.units import format_count, format_duration, format_percentile
 from latencykit.views.tables import Table, csv_unit
-from latencykit.views.values import PercentileRecord, Span, number
+from latencykit.views.values import PercentileRecord, Span, number, numbers
 
 if TYPE_CHECKING:
     from latencykit.core.histogram_log import IntervalSeries
@@ -34,9 +33,9 @@ def interval_records(series: IntervalSeries, confidence: float = 0.95) -> list[I
     sizes, which = np.unique(series.count, return_inverse=True)
     limits = [highest_supported_percentile(size, confidence) for size in sizes.tolist()]
     columns = (
-        *map(_numbers, (series.start, series.length)),
+        *map(numbers, (series.start, series.length)),
         series.count.tolist(),
-        zip(*map(_numbers, values.T), strict=True),
+        zip(*map(numbers, values.T), strict=True),
         np.array(limits)[which.reshape(-1)].tolist(),
         ranges,
     )
@@ -52,13 +51,6 @@ def interval_records(series: IntervalSeries, confidence: float = 0.95) -> list[I
         }
         for start, length, count, (largest, *row), limit, spans in zip(*columns, strict=True)
     ]
-
-
-def _numbers(values: NDArray[np.float64]) -> list[float | int | None]:
-    """Each value as `number` returns it; at once where all are integers."""
-    if (np.abs(values) < 2.0**53).all() and (values == np.rint(values)).all():
-        return list(values.astype(np.int64).tolist())
-    return [number(value) for value in values.tolist()]
 
 
 def intervals_text(

@@ -14,7 +14,7 @@ import zlib
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from latencykit._arrays import as_positions
 from latencykit._records import record
@@ -24,6 +24,7 @@ from latencykit.core.buckets import Buckets, EdgeBuckets, HdrBuckets
 from latencykit.core.histogram_log import HistogramLog, scan_with_evidence, slot_edges, slot_numbers
 from latencykit.core.quantiles import median
 from latencykit.core.samples import Samples, in_steps, stamp_step
+from latencykit.views.values import numbers
 
 MOST, DIGITS, FINE = 300, 2, 600_000
 """Slots of a page, and the digits of its buckets where it would have more counts than FINE."""
@@ -241,17 +242,6 @@ def _summed(row: Ints, index: Ints, counts: Ints, rows: int) -> tuple[Ints, Ints
 
 # ------------------------------------------------------------
 # Data as text that is safe inside a page: JSON that ends no script, and bytes that deflate well.
-
-
-def numbers(values: ArrayLike) -> list[float | int | None]:
-    """Return numbers as JSON has them; what is not finite becomes null."""
-    array = np.asarray(values, np.float64)
-    finite = np.isfinite(array)
-    integers = np.flatnonzero(finite & (np.trunc(array) == array) & (np.abs(array) < 2.0**62))
-    cells = np.where(finite, array, None)  # type: ignore[call-overload]
-    cells[integers] = array[integers].astype(np.int64)
-    plain: list[float | int | None] = cells.tolist()
-    return plain
 
 
 def packed(slots: PageBins) -> dict[str, object]:

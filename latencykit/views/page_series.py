@@ -31,13 +31,12 @@ from latencykit.views.page_data import (
     LEAST_FINE,
     MOST,
     PageBins,
-    numbers,
     packed,
     page_bins,
     started,
 )
 from latencykit.views.series import SeriesRecord, model_record, series_record
-from latencykit.views.values import PercentileRecord, number, summary_rows
+from latencykit.views.values import PercentileRecord, number, numbers, summary_rows
 
 PAGE_SIZE = 2_000_000
 """Usual limit of a page in bytes: slots grow wider where it would be longer."""

@@ -6,6 +6,9 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, cast
 
+import numpy as np
+from numpy.typing import ArrayLike
+
 from latencykit._text import cause_text
 from latencykit.units import NANOSECONDS, format_value, percentile_name
 
@@ -81,6 +84,17 @@ def number(value: float | None) -> float | int | None:
     if value is None or not math.isfinite(value):
         return None
     return plain(value)
+
+
+def numbers(values: ArrayLike) -> list[float | int | None]:
+    """Return each value as `number` does."""
+    array = np.asarray(values, np.float64)
+    finite = np.isfinite(array)
+    integers = np.flatnonzero(finite & (np.trunc(array) == array) & (np.abs(array) < 2.0**62))
+    cells = np.where(finite, array, None)  # type: ignore[call-overload]
+    cells[integers] = array[integers].astype(np.int64)
+    plain: list[float | int | None] = cells.tolist()
+    return plain
 
 
 def plain(value: float) -> float | int:
