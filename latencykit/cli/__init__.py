@@ -11,7 +11,7 @@ import importlib
 import io
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -69,24 +69,8 @@ TASKS = {
 
 _ALIASES = {"capacity": "load"}
 
-
-class OutputClosedError(Exception):
-    """Standard output is closed; click would end a `BrokenPipeError` with 1, which is a verdict."""
-
-
-class InterruptedByUserError(Exception):
-    """Ctrl+C; click would print an empty line."""
-
-
-@contextlib.contextmanager
-def _past_click() -> Iterator[None]:
-    """Carry past click the exceptions that it would handle in its own way."""
-    try:
-        yield
-    except BrokenPipeError as error:
-        raise OutputClosedError from error
-    except KeyboardInterrupt as error:
-        raise InterruptedByUserError from error
+_COMPLETE = "_LATENCYKIT_COMPLETE"
+"""The variable by which a shell asks for completions."""
 
 
 class Tasks(click.Group):
@@ -129,14 +113,6 @@ class Tasks(click.Group):
             # Matplotlib would report where it keeps its cache, with -q, too.
             logging.getLogger("matplotlib").setLevel(logging.ERROR)
         return command
-
-    def make_context(self, *args: Any, **options: Any) -> click.Context:
-        with _past_click():
-            return super().make_context(*args, **options)
-
-    def invoke(self, ctx: click.Context) -> Any:
-        with _past_click():
-            return super().invoke(ctx)
 
     def format_commands(
         self,
@@ -215,7 +191,7 @@ def main(args: Sequence[str] | None = None) -> None:
                     )
             status = _status(words)
             sys.stdout.flush()
-        except (BrokenPipeError, OutputClosedError):
+        except BrokenPipeError:
             status = 141
             _discard_output()
         except OSError as error:
@@ -227,17 +203,19 @@ def main(args: Sequence[str] | None = None) -> None:
 
 def _status(words: Sequence[str]) -> int:
     """Run a command and return the exit status."""
-    if not words and "_LATENCYKIT_COMPLETE" not in os.environ:  # set by a shell's completion
+    if instruction := os.environ.get(_COMPLETE):
+        from click.shell_completion import shell_complete
+
+        return shell_complete(cli, {}, "latencykit", _COMPLETE, instruction)
+    if not words:
         help_context = click.Context(cli, info_name="latencykit", **cli.context_settings)
         click.echo(cli.get_help(help_context), err=True)
         return 2
     try:
-        result: Any = cli.main(
-            args=list(words),
-            prog_name="latencykit",
-            standalone_mode=False,
-            obj={"args": tuple(words)},  # a report shows the command that made it
-        )
+        # Not `cli.main`: for it a closed pipe is status 1, which is a verdict, and Ctrl+C an empty
+        # line. A report shows the command that made it.
+        with cli.make_context("latencykit", list(words), obj={"args": tuple(words)}) as context:
+            result: Any = cli.invoke(context)
     except click.exceptions.Exit as done:
         return done.exit_code
     except click.ClickException as error:
@@ -246,7 +224,7 @@ def _status(words: Sequence[str]) -> int:
         if context is not None:
             text = f"{text.removesuffix('.')}; see `{context.command_path} --help`"
         return _fail(text)
-    except (click.Abort, InterruptedByUserError, KeyboardInterrupt):
+    except (click.Abort, KeyboardInterrupt):
         click.echo("interrupted", err=True)
         return 130
     except LatencyKitError as error:
