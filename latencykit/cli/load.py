@@ -23,13 +23,7 @@ from latencykit.cli.options import (
     slo_of,
     slo_option,
 )
-from latencykit.cli.output import (
-    print_assumed_units,
-    print_json,
-    print_sentences,
-    print_text,
-    write_chart,
-)
+from latencykit.cli.output import print_result, print_sentences, write_chart
 
 
 @click.command("load", cls=Command)
@@ -83,10 +77,11 @@ def command(
 
         look = {"percentiles": shown, "confidence": confidence, "unit": given.out_unit}
         write_chart(chart, curve, out, given.files, *specs, **look)
-    if style == "json":
-        print_json(record)
-    else:
-        print_assumed_units({name: data.run for name, data in runs.items()}, style)
-        print_text(load_text(record, style, given.out_unit), style)
+    print_result(
+        style,
+        lambda: record,
+        lambda: load_text(record, style, given.out_unit),
+        {name: data.run for name, data in runs.items()},
+    )
     print_sentences(load_words(curve), style)
     return 1 if curve.passed is False else 0
