@@ -213,21 +213,6 @@ _LINES = (
 )
 """Legend of the lines of the percentile curve."""
 
-_WORDS = {
-    "timeline": "Time series: maximum, p99 and median of each time bin; the table below has the "
-    "numbers of a selection",
-    "curve": "Percentile curve; the table below has its numbers",
-    "heat": "Heat map: the share of each time bin's requests by latency",
-    "fanOut": "Latency of users who wait for the slowest of n calls; the table below has the "
-    "numbers",
-    "timelineKeys": "Timeline; arrow keys move the selection, with the shift key its end; + and - "
-    "zoom, z zooms to the selection, 0 shows all",
-    "heatKeys": "Heat map; arrow keys walk from cell to cell, with the shift key they select a "
-    "region of time and latency",
-    "clock": "from the start",
-    "whole": "the whole run",
-}
-
 
 def page_model(
     series: Sequence[PageSeries],
@@ -265,7 +250,6 @@ def page_model(
         "details": [],
         "bin": bin_width(series),
         "finest": finest(series),
-        "words": _WORDS,
         "epoch": epoch if epoch is not None and 0 < epoch < 253_402_300_799 else None,
         "edges": edges_of(series),
         "percentiles": percentiles,

@@ -78,7 +78,7 @@ function timeTools(page, tools) {
     });
     tools.append(clock);
   }
-  setAll(page.hosts.timeline, { tabindex: 0, role: "group", "aria-label": page.model.words.timelineKeys });
+  setAll(page.hosts.timeline, { tabindex: 0, role: "group", "aria-label": "Timeline; arrow keys move the selection, with the shift key its end; + and - zoom, z zooms to the selection, 0 shows all" });
   page.hosts.timeline.addEventListener("keydown", (event) => {
     const step = page.edges[1] - page.edges[0], [from] = page.view();
     // Without a selection, the first time bin that is shown; with the shift key, the end moves.
@@ -110,7 +110,7 @@ function explainTool(page, tools) {
   let asked = "";
   const own = button(words, "Of the selection; compared with all other requests", () => {
     own.disabled = true;
-    asked = page.find("selected")?.textContent ?? page.model.words.whole;
+    asked = page.find("selected")?.textContent ?? "the whole run";
     place.replaceChildren(el("p", { class: "quiet" }, "Comparing \u2026"));
     page.explain(page.span);
   });

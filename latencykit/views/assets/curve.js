@@ -78,7 +78,7 @@ export function drawCurve(page) {
     const top = rowAt(spread, 100), text = rowText(top, page.model.unit);
     return { text: live.length > 1 ? one.label : top.open ? text : `max ${text}`, top: top.value, cls: one.cls };
   });
-  const { root, box } = frame(host, heightOf(host) + 110, page.model.words.curve, Math.max(11, ...ends.map(({ text }) => text.length)));
+  const { root, box } = frame(host, heightOf(host) + 110, "Percentile curve; the table below has its numbers", Math.max(11, ...ends.map(({ text }) => text.length)));
   if (!page.nines) {
     page.nines = ninesOf(page);
     page.limits = extentOfCurves(page);

@@ -112,7 +112,7 @@ export function timeAxis(root, box, scale, page) {
     gridLine(root, box, scale.to(at));
     tickBelow(root, box, Math.min(scale.to(at), box.width - 3.4 * texts[k].length), texts[k]);
   });
-  axisBelow(root, box, `time ${page.model.words.clock}`);
+  axisBelow(root, box, "time from the start");
 }
 
 // The same in universal time.

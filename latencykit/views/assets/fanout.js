@@ -11,7 +11,7 @@ function modelsOf(model) {
 
 export function drawFanOut(page) {
   const model = page.model.fanOut[page.fanOutOf], host = page.hosts.fanOut, kinds = modelsOf(model);
-  const { root, box } = frame(host, heightOf(host), page.model.words.fanOut, 3);
+  const { root, box } = frame(host, heightOf(host), "Latency of users who wait for the slowest of n calls; the table below has the numbers", 3);
   const rows = model.rows, at = page.fanOutAt, last = rows[rows.length - 1];
   const x = logarithmic(1, last.n, box.left, box.right);
   const every = kinds.flatMap(([kind]) => rows.flatMap((row) => row[kind]));

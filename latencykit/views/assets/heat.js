@@ -11,7 +11,7 @@ export function drawHeat(page) {
   const host = page.hosts.heat, timed = page.series.filter((one) => one.data && !one.derived);
   const one = timed.find((series) => series.name === page.heat) || timed[0], data = one && one.data;
   if (!data || !data.low.length) return "No request was answered, so there is nothing to draw over time.";
-  const { root, box } = frame(host, heightOf(host), page.model.words.heat, longestOf(timed));
+  const { root, box } = frame(host, heightOf(host), "Heat map: the share of each time bin's requests by latency", longestOf(timed));
   const x = linear(...page.view(), box.left, box.right);
   const top = data.max.reduce((a, b) => Math.max(a, b), 0), [low, high] = extent([...data.low, ...data.high.map((edge) => Math.min(edge, top))]);
   const y = logarithmic(low / 1.02, high * 1.1, box.bottom, box.top);

@@ -244,7 +244,7 @@ function wireCurve(page) {
 function wireHeat(page) {
   const host = page.hosts.heat;
   if (host) {
-    setAll(host, { tabindex: 0, role: "group", "aria-label": page.model.words.heatKeys });
+    setAll(host, { tabindex: 0, role: "group", "aria-label": "Heat map; arrow keys walk from cell to cell, with the shift key they select a region of time and latency" });
     host.addEventListener("keydown", (event) => walkHeat(page, event));
     host.addEventListener("blur", () => (page.tip.hide(), host.querySelector(".cell")?.setAttribute("visibility", "hidden")));
   }
@@ -294,7 +294,7 @@ function setPaper(page, print) {
 
 // The span as text that --from, --to and `between` take: seconds, all digits; beside it, for people, longer units.
 function spanWords(page) {
-  if (!page.span) return page.model.words.whole;
+  if (!page.span) return "the whole run";
   const exact = page.span.map(secondsText), short = page.span.map(durationText);
   return `${exact[0]} to ${exact[1]}${page.span[1] < 1000 ? "" : ` (${short[0]} to ${short[1]})`}`;
 }

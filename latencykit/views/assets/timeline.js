@@ -83,7 +83,7 @@ export function drawTimeline(page) {
   const values = timed.flatMap((one) => [50, 99, 100].flatMap((p) => [...new Set([one.coarse, one.data])].flatMap((data) => overTime(data)[p].flatMap((row) => (row ? [row.value] : [])))));
   if (!values.length) return "No request was answered, so there is nothing to draw over time.";
   const lanes = shown.length > FEW ? 29 * shown.length : 0;
-  const { root, box } = frame(host, Math.max(heightOf(host), lanes) + 76, page.model.words.timeline, longestOf(timed));
+  const { root, box } = frame(host, Math.max(heightOf(host), lanes) + 76, "Time series: maximum, p99 and median of each time bin; the table below has the numbers of a selection", longestOf(timed));
   root.classList.add("brushed");
   const plot = { ...box, bottom: box.bottom - 76 }, strip = { ...box, top: plot.bottom + 30, bottom: box.bottom };
   const x = linear(...page.view(), box.left, box.right), inside = clipped(root, box);
