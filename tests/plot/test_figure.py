@@ -31,7 +31,7 @@ from latencykit.plot.style import (
     series_styles,
 )
 from latencykit.units import sure_percentile
-from tests.conftest import RAW, TAGGED, needs_package, python
+from tests.conftest import RAW, TAGGED, needs_package
 from tests.plot.conftest import CHARTS, drawn, log_of, says, words_of, world
 
 
@@ -78,25 +78,6 @@ def test_a_users_settings_do_not_change_a_saved_chart(tmp_path, raw):
 
 def test_letters_that_no_font_has_cause_no_warning(tmp_path):
     save(plot.percentiles, {"検索 🙂 عربى": lk.Histogram.of([1, 2])}, tmp_path / "x.png")
-
-
-@pytest.mark.slow
-def test_what_a_quick_import_puts_off_works_later():
-    code = (
-        "import sys\n"
-        "from latencykit.plot.files import figure_of\n"
-        "from matplotlib.figure import Figure\n"
-        "from matplotlib.lines import Line2D\n"
-        "assert 'mpl_toolkits.mplot3d' not in sys.modules\n"
-        "line = Line2D([], [])\n"
-        "line.set(color='red')\n"
-        "assert line.get_color() == 'red'\n"
-        "class Ours(Line2D):\n"
-        "    pass\n"
-        "assert 'linestyle' in Ours.set.__doc__\n"
-        "assert type(Figure().add_subplot(projection='3d')).__name__ == 'Axes3D'\n"
-    )
-    python("-W", "error", "-c", code)
 
 
 def test_bare_numbers_have_no_unit():
