@@ -214,8 +214,8 @@ def _status(words: Sequence[str]) -> int:
     try:
         # Not `cli.main`: for it a closed pipe is status 1, which is a verdict, and Ctrl+C an empty
         # line. A report shows the command that made it.
-        with cli.make_context("latencykit", list(words), obj={"args": tuple(words)}) as context:
-            result: Any = cli.invoke(context)
+        with cli.make_context("latencykit", list(words), obj={"args": tuple(words)}) as started:
+            result: Any = cli.invoke(started)
     except click.exceptions.Exit as done:
         return done.exit_code
     except click.ClickException as error:

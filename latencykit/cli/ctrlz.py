@@ -23,7 +23,6 @@ from latencykit.cli.output import print_json, print_text, write_chart
     default="middle",
     help="When the server is frozen.",
 )
-@click.option("--partial", metavar="1/4", help="Freeze a part of several server processes.")
 @click.option(
     "--repeat", type=click.IntRange(1), default=1, help="Number of runs; the majority decides."
 )

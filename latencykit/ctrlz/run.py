@@ -15,10 +15,10 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
-from fractions import Fraction
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import urlsplit
 
 from latencykit._files import temporary_folder
 from latencykit._records import record
@@ -33,7 +33,6 @@ from latencykit.ctrlz.freeze import LONGEST, Freezer
 from latencykit.ctrlz.guard import Guarded
 from latencykit.ctrlz.server import BACKLOG
 from latencykit.ctrlz.targets import (
-    MOST_WORKERS,
     CommandTarget,
     OwnTarget,
     ProcessTarget,
@@ -96,11 +95,34 @@ def substitute(command: Sequence[str], values: Mapping[str, str]) -> list[str]:
     """Return the command with its ``{places}`` filled; other braces remain as they are."""
     missing = {match[1] for word in command for match in _PLACE.finditer(word)} - set(values)
     if missing:
-        raise InvalidArgumentError(
-            f"{{{min(missing)}}} cannot be filled in: "
-            "--pid of a server needs --url to know where it listens"
-        )
+        option = "--connections" if "connection" in min(missing) else "--url"
+        raise InvalidArgumentError(f"{{{min(missing)}}} cannot be filled in: {option} is missing")
     return [_PLACE.sub(lambda match: values[match[1]] + (match[2] or ""), word) for word in command]
+
+
+def filled(
+    command: Sequence[str],
+    rate: float,
+    duration: float,
+    out: Path,
+    connections: int | None,
+    url: str | None,
+) -> list[str]:
+    """Return the command with a load, an address, and the place of its output filled in."""
+    values = {
+        "rate": f"{rate:.10g}",
+        "duration": f"{duration:.10g}",
+        "requests": str(max(1, round(rate * duration))),
+        "out": str(out),
+    }
+    if connections is not None:
+        each = f"{rate / connections:.10g}"
+        values |= {"connections": str(connections), "rate_per_connection": each}
+    if url:
+        parts = urlsplit(url)
+        port = str(parts.port or PORTS.get(parts.scheme, 0))
+        values |= {"url": url, "host": parts.hostname or "", "port": port}
+    return substitute(command, values)
 
 
 class Tool:
@@ -217,23 +239,22 @@ class Plan:
     """The parameters of `ctrlz`, durations in seconds, the service time in ns."""
 
     command: tuple[str, ...]
-    server: str | Sequence[str] | None
-    pid: int | None
-    container: str | None
-    through: str | None
-    remote: bool
-    url: str | None
     stall: float
     duration: float
-    rate: float
-    connections: int
-    at: str
-    partial: Fraction | None
     service_time: float
-    series: str | None
-    format: str | None
     options: ReadOptions
     progress: Callable[[str], None]
+    server: str | Sequence[str] | None = None
+    pid: int | None = None
+    container: str | None = None
+    through: str | None = None
+    remote: bool = False
+    url: str | None = None
+    rate: float = 200.0
+    connections: int = 4
+    at: str = "middle"
+    series: str | None = None
+    format: str | None = None
 
     def __post_init__(self) -> None:
         if sys.platform == "win32":
@@ -267,10 +288,9 @@ class Plan:
         if self.at not in ("middle", "end"):
             raise InvalidArgumentError(f"at is 'middle' or 'end', not {self.at!r}")
         servers = (self.server, self.pid, self.container, self.through)
-        if sum(value is not None for value in (*servers, self.partial)) > 1:
+        if sum(value is not None for value in servers) > 1:
             raise InvalidArgumentError(
-                "a server command, a process id, a container, through and partial exclude each "
-                "other: partial applies to the test's own server"
+                "a server command, a process id, a container and through exclude each other"
             )
         if self.url is not None and all(value is None for value in servers):
             raise InvalidArgumentError(
@@ -288,8 +308,7 @@ class Plan:
             return ProcessTarget(self.pid or self.container or "", self.url)
         if self.through is not None:
             return ProxyTarget(self.through, self.url, remote=self.remote)
-        part = self.partial or Fraction(1)
-        return OwnTarget(self.service_time, part.denominator, part.numerator)
+        return OwnTarget(self.service_time)
 
     @property
     def speaks_http(self) -> bool:
@@ -304,15 +323,8 @@ class Plan:
 
     def filled(self, url: str, folder: Path) -> list[str]:
         """Return the command with its places filled."""
-        values = {
-            "rate": f"{self.rate:g}", "rate_per_connection": f"{self.rate / self.connections:g}",
-            "connections": str(self.connections), "duration": f"{self.duration:g}",
-            "requests": str(round(self.rate * self.duration)), "out": str(folder / "out"),
-        }  # fmt: skip
-        if url:
-            host, port = loopback(url, PORTS)
-            values |= {"url": url, "host": host, "port": str(port)}
-        return substitute(self.command, values)
+        out = folder / "out"
+        return filled(self.command, self.rate, self.duration, out, self.connections, url)
 
     def has_placeholder(self, *places: str) -> bool:
         """Return True if the command contains one of these places."""
@@ -331,28 +343,11 @@ class Plan:
         return min(self.stall, self.duration - self.stop_after)
 
 
-def parse_part(partial: str | float | Fraction | None) -> Fraction | None:
-    """Return a part such as ``"1/4"`` as a fraction; its denominator is the number of processes."""
-    if partial is None:
-        return None
-    try:
-        part = Fraction(partial).limit_denominator(MOST_WORKERS)
-    except (ValueError, ZeroDivisionError):
-        part = Fraction(0)
-    if not 0 < part <= 1:
-        raise InvalidArgumentError(
-            f"partial is a part of up to {MOST_WORKERS} server processes, such as 1/4; "
-            f"not {partial!r}"
-        )
-    return part
-
-
 # ------------------------------------------------------------
 # Freezing the server in time, and the load generator as the server sees it meanwhile.
 
 _GRACE = 30.0
 _PATIENCE = 60.0
-_AROUND = 0.9
 
 
 @record()
@@ -364,7 +359,6 @@ class Observed:
     elapsed: float  # seconds from the first request to the tool's end
     base: float | None  # usual time of a request, ns
     waiting: tuple[Waiting | None, Waiting | None]  # early and late in the stall
-    around: bool  # requests went to processes that were not frozen instead
     answered: bool  # a request sent during the stall was answered before its end
     before: float | None  # requests per second before the stall
     hidden: bool  # the server's own backlog after the thaw cannot be seen
@@ -398,18 +392,14 @@ def observe(
     started = freezer.stop(plan.stall, target.frozen())
     port = loopback(target.url, PORTS)[1] if target.url else None
     answered = False
-    backlogs, counts, times = [], [], []
+    backlogs, times = [], []
     for part in (0.35, 0.85):
         tool.sleep_until(started + round(part * plan.stalled * 1e9))
         backlogs.append(None if port is None else waiting_requests(port))
         times.append(time.perf_counter_ns())
-        counts.append(target.live_requests() if isinstance(target, OwnTarget) else 0)
         foreign = not isinstance(target, OwnTarget | ProxyTarget) and plan.speaks_http
         if foreign and part < 0.5 and target.url:
             answered = probe(target.url, 1, 0.3 * plan.stalled) is not None
-    sent = None  # requests per second to processes that are left running
-    if plan.partial is not None and plan.partial < 1:
-        sent = (counts[1] - counts[0]) / (times[1] - times[0]) * 1e9
     # On a busy machine the tables take long to read: seen too late, nothing has grown.
     seen = [(moment - started) / 1e9 / plan.stalled for moment in times]
     early, late = backlogs
@@ -438,8 +428,7 @@ def observe(
     after = target.stats()
     if notes:
         tool.__exit__()
-    start, end = ((moment - begin) / 1e9 for moment in (started, thaw))
-    stall = FrozenSpan(start, end, float(plan.partial or 1))
+    stall = FrozenSpan((started - begin) / 1e9, (thaw - begin) / 1e9)
     awake = max((ended - begin) / 1e9 - plan.stall, 0.1)
     rate = None
     if before is not None and before["requests"] is not None:
@@ -449,7 +438,6 @@ def observe(
         busy = (after["cpu"] - opening["cpu"]) / awake
     return Observed(
         begin, stall, (ended - begin) / 1e9, base, (early, late), before=rate,
-        around=sent is not None and rate is not None and sent > _AROUND * rate,
         answered=answered, busy=busy,
         hidden=isinstance(target, ProxyTarget) and not target.local,
         drain=drain, requests=None if after is None else after["requests"],
@@ -549,44 +537,32 @@ class Calibration:
 def ctrlz(
     command: str | Sequence[str],
     *,
-    server: str | Sequence[str] | None = None,
-    pid: int | None = None,
-    container: str | None = None,
-    through: str | None = None,
-    remote: bool = False,
-    url: str | None = None,
     stall: str | float = "4s",
     duration: str | float = "12s",
-    rate: float = 200.0,
-    connections: int = 4,
-    at: str = "middle",
-    partial: str | float | Fraction | None = None,
-    repeat: int = 1,
     service_time: str | float = "1ms",
-    series: str | None = None,
-    format: str | None = None,  # noqa: A002 - the contract's name
+    repeat: int = 1,
     unit: str | None = None,
     column: str | None = None,
     check: bool = False,
     progress: Callable[[str], None] | None = None,
+    **settings: Any,
 ) -> Calibration:
     """Run a load generator against a server that is frozen for a while, and judge its report."""
     # The truth is the schedule's: requests at a constant rate over the run, those due in the stall
     # waiting for its end. For a closed loop at full speed these are the latencies of users who do
     # not wait for each other. With `check` nothing is frozen, and nothing judged: the tool runs for
-    # two seconds, and its output is read.
+    # two seconds, and its output is read. `settings` are the further fields of a `Plan`.
     if not 1 <= repeat <= 100:
         raise InvalidArgumentError(f"repeat must be 1 to 100, not {repeat}")
     plan = Plan(
         command=tuple(shlex.split(command) if isinstance(command, str) else command),
-        server=server, pid=pid, container=container, through=through,
-        remote=remote, url=url, stall=parse_duration(stall, "s") / 1e9,
-        duration=parse_duration(duration, "s") / 1e9, rate=float(rate),
-        connections=int(connections), at=at, partial=parse_part(partial),
-        service_time=parse_duration(service_time, "s"), series=series, format=format,
+        stall=parse_duration(stall, "s") / 1e9,
+        duration=parse_duration(duration, "s") / 1e9,
+        service_time=parse_duration(service_time, "s"),
         options=ReadOptions(unit=unit, column=column),
         progress=progress or (lambda _: None),
-    )  # fmt: skip
+        **settings,
+    )
     if check:
         return _checked_run(plan)
     return _combined([_single_run(plan) for _ in range(repeat)])
@@ -780,7 +756,6 @@ def _applicable(
         if plan.has_placeholder("duration")
         else min(observed.stall.end, plan.duration)
     )
-    entirely_ours = before is not None and plan.partial is None
     unread = late is not None and late.octets
     over = judgement.verdict == "overcorrects"
     # The utilisation of the server, or of the connections where that is higher.
@@ -822,13 +797,7 @@ def _applicable(
             f"{sent} of {full} requests per second were sent before the freeze: it had not begun "
             f"its load; use --duration {math.ceil(2 * plan.duration)}s"
         )
-    elif judgement.verdict != "honest" and observed.around:
-        model = "unknown"
-        why = (
-            "requests due meanwhile went to the other processes: "
-            "a partial stall does not delay this tool"
-        )
-    elif judgement.verdict == "loses" and not (entirely_ours or timeouts or unread):
+    elif judgement.verdict == "loses" and before is None and not (timeouts or unread):
         model = "unknown"
         why = (
             "neither the report nor the connections show a request to the frozen process: "
@@ -898,7 +867,7 @@ def _paced(observed: Observed, data: Data, *, scheduled: bool) -> bool | None:
 def _remarks(
     plan: Plan, observed: Observed, model: Model, rate: float | None, duration: float, honest: bool
 ) -> list[str]:
-    """Return what else was observed: load, requests sent, the share that was frozen."""
+    """Return what else was observed: load, and requests sent."""
     remarks = []
     if observed.busy is not None and observed.busy > _BUSY:
         remarks.append(
@@ -917,9 +886,6 @@ def _remarks(
             remarks.append(remark)
         elif model in ("paced", "closed"):
             remarks.append(f"{remark}, those of the stall late: it catches up")
-    if plan.partial is not None:
-        ratio = plan.partial.denominator / plan.partial.numerator
-        remarks.append(f"one connection in {ratio:g} led to a frozen process")
     if observed.before is None and plan.through is None:
         usual = "unknown" if observed.base is None else format_duration(observed.base)
         remarks.append(

@@ -8,7 +8,6 @@ import asyncio
 import contextlib
 import json
 import os
-import socket
 import sys
 import time
 from collections import deque
@@ -142,7 +141,6 @@ def _number(line: bytes, mark: bytes, most: int) -> int:
 BACKLOG = 4096
 MOST_REPLIES = 500_000
 """Replies whose lateness is recorded."""
-_FDS = 64
 
 
 class Service:
@@ -245,18 +243,13 @@ class Connection(asyncio.Protocol):
             self._transport.close()
 
 
-async def _serve(service: Service, port: int, channel: socket.socket | None) -> None:
-    """Serve until the parent is gone: on a port, or on connections handed over a channel."""
+async def _serve(service: Service, port: int) -> None:
+    """Serve on a port until the parent is gone."""
     loop = asyncio.get_running_loop()
-    if channel is None:
-        listener = await loop.create_server(
-            lambda: Connection(service), "127.0.0.1", port, backlog=BACKLOG
-        )
-        port = listener.sockets[0].getsockname()[1]
-    else:
-        channel.setblocking(False)
-        loop.add_reader(channel, _accept_handed, channel, service, set())
-    say({"port": port})
+    listener = await loop.create_server(
+        lambda: Connection(service), "127.0.0.1", port, backlog=BACKLOG
+    )
+    say({"port": listener.sockets[0].getsockname()[1]})
     reader = asyncio.StreamReader()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
     while line := await reader.readline():
@@ -265,21 +258,6 @@ async def _serve(service: Service, port: int, channel: socket.socket | None) -> 
             service.reset()
         jitter = service.jitter(*map(int, window)) if word == b"jitter" else None
         say(service.stats() | {"jitter": jitter})
-
-
-def _accept_handed(channel: socket.socket, service: Service, tasks: set[object]) -> None:
-    """Take connections that another process accepted."""
-    try:
-        _, handles, _, _ = socket.recv_fds(channel, _FDS, _FDS)
-    except BlockingIOError:
-        return
-    loop = asyncio.get_running_loop()
-    for handle in handles:
-        accepted = socket.socket(fileno=handle)
-        accepted.setblocking(False)
-        task = loop.create_task(loop.connect_accepted_socket(lambda: Connection(service), accepted))
-        tasks.add(task)
-        task.add_done_callback(tasks.discard)
 
 
 def say(message: dict[str, object]) -> None:
@@ -305,15 +283,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m latencykit.ctrlz.server", description=__doc__)
     parser.add_argument("--port", type=int, default=0, help="port on 127.0.0.1; 0 takes a free one")
     parser.add_argument("--service-time", default="1ms", help="time that a request takes (1ms)")
-    parser.add_argument(
-        "--channel", type=int, help="file descriptor over which connections are handed in"
-    )
     options = parser.parse_args(arguments)
     raise_file_limit()
-    channel = None if options.channel is None else socket.socket(fileno=options.channel)
     service = Service(parse_duration(options.service_time) / 1e9)
     with contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(_serve(service, options.port, channel))
+        asyncio.run(_serve(service, options.port))
     os._exit(0)  # open connections are the tool's to end, not ours to wait for
 
 

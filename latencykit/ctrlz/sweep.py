@@ -15,7 +15,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self
-from urllib.parse import urlsplit
 
 import numpy as np
 
@@ -33,8 +32,7 @@ from latencykit.core.repr_html import listing_html
 from latencykit.core.run import Run
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
-from latencykit.ctrlz.client import PORTS
-from latencykit.ctrlz.run import Tool, has_placeholder, read_output, substitute, written_files
+from latencykit.ctrlz.run import Tool, filled, has_placeholder, read_output, written_files
 from latencykit.errors import CorruptInputError, InvalidArgumentError, LatencyKitError
 from latencykit.io.source import Data, ReadOptions
 from latencykit.io.writing import write
@@ -586,26 +584,7 @@ class _Command(_Generator):
         self.folder = folder
 
     def _filled(self, rate: float, duration: float, out: Path) -> list[str]:
-        values = {
-            "rate": f"{rate:.10g}",
-            "duration": f"{duration:.10g}",
-            "out": str(out),
-            "requests": str(max(1, round(rate * duration))),
-        }
-        if self.connections is not None:
-            values |= {
-                "connections": str(self.connections),
-                "rate_per_connection": f"{rate / self.connections:.10g}",
-            }
-        if self.url is not None:
-            parts = urlsplit(self.url)
-            port = str(parts.port or PORTS.get(parts.scheme, 0))
-            values |= {"url": self.url, "host": parts.hostname or "", "port": port}
-        for name in ("url", "host", "port", "connections", "rate_per_connection"):
-            if name not in values and has_placeholder(self.words, name):
-                option = "--connections" if "connection" in name else "--url"
-                raise InvalidArgumentError(f"{{{name}}} cannot be filled in: {option} is missing")
-        return substitute(self.words, values)
+        return filled(self.words, rate, duration, out, self.connections, self.url)
 
     def run(self, run: SweepRun) -> Data:
         folder = self.outputs / run.name

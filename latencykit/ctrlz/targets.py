@@ -1,15 +1,13 @@
-"""Servers to freeze: our own (of one or several processes), a user's command or process."""
+"""Servers to freeze: our own, a user's command or process, or our proxy before a user's server."""
 
 from __future__ import annotations
 
 import contextlib
 import json
-import queue
 import shlex
 import shutil
 import socket
 import subprocess
-import threading
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Self
@@ -20,13 +18,11 @@ from latencykit.ctrlz.client import PORTS, loopback
 from latencykit.ctrlz.freeze import Target as Freezable
 from latencykit.ctrlz.freeze import listeners
 from latencykit.ctrlz.guard import Guarded
-from latencykit.ctrlz.server import BACKLOG
 from latencykit.errors import InvalidArgumentError, LatencyKitError
 
 if TYPE_CHECKING:
     from latencykit._typing import JSONObject
 
-MOST_WORKERS = 16
 _PATIENCE = 20.0
 
 
@@ -57,13 +53,12 @@ class Target:
 class _Worker:
     """A process of our own: of the server, or the proxy."""
 
-    def __init__(self, module: str, *options: str, handles: tuple[int, ...] = ()) -> None:
+    def __init__(self, module: str, *options: str) -> None:
         self.process = subprocess.Popen(  # noqa: S603 - our own
             own_command(f"latencykit.ctrlz.{module}", *options),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            pass_fds=handles,
             start_new_session=True,
         )
         self.port = int(self._receive()["port"])
@@ -89,112 +84,44 @@ class _Worker:
             self.process.communicate()
 
 
-class OwnTarget(Target):
-    """Our own server: one process, or several to which connections are handed in turn."""
+class _OurTarget(Target):
+    """A process of our own, which is frozen."""
 
-    kind = "own"
-
-    def __init__(self, service_time: float, workers: int = 1, freeze: int = 1) -> None:
-        if not 1 <= freeze <= workers <= MOST_WORKERS:
-            raise InvalidArgumentError(
-                f"of 1 to {MOST_WORKERS} server processes at least one is frozen, "
-                f"not {freeze} of {workers}"
-            )
-        self._service_time, self._count, self._freeze = service_time, workers, freeze
-        self._workers: list[_Worker] = []
-        self._listener: socket.socket | None = None
-        self._lines: list[queue.SimpleQueue[socket.socket | None]] = []
-        self.url = ""
-
-    def __enter__(self) -> Self:
-        try:
-            options = ("--service-time", f"{self._service_time}ns")
-            if self._count == 1:
-                self._workers.append(_Worker("server", *options))
-                port = self._workers[0].port
-            else:  # a thread hands connections out in turn
-                self._listener = socket.create_server(("127.0.0.1", 0), backlog=BACKLOG)
-                for _ in range(self._count):
-                    ours, theirs = socket.socketpair()
-                    with theirs:
-                        own = (*options, "--channel", str(theirs.fileno()))
-                        self._workers.append(_Worker("server", *own, handles=(theirs.fileno(),)))
-                    line: queue.SimpleQueue[socket.socket | None] = queue.SimpleQueue()
-                    self._lines.append(line)
-                    threading.Thread(target=_hand_over, args=(line, ours), daemon=True).start()
-                accepting = threading.Thread(
-                    target=_accept, args=(self._listener, self._lines), daemon=True
-                )
-                accepting.start()
-                port = int(self._listener.getsockname()[1])
-        except BaseException:
-            self.__exit__()
-            raise
-        self.url = f"http://127.0.0.1:{port}/"
-        return self
+    _worker: _Worker
 
     def __exit__(self, *_: object) -> None:
-        if self._listener is not None:
-            with contextlib.suppress(OSError):  # not connected; it wakes the thread that accepts
-                self._listener.shutdown(socket.SHUT_RDWR)
-            self._listener.close()
-        for line in self._lines:
-            line.put(None)
-        for worker in self._workers:
-            worker.close()
+        self._worker.close()
 
     def frozen(self) -> list[Freezable]:
-        """Return the processes to freeze."""
-        return [worker.process.pid for worker in self._workers[: self._freeze]]
+        """Return the process."""
+        return [self._worker.process.pid]
 
     def reset(self) -> None:
         """Forget the requests so far."""
-        for worker in self._workers:
-            worker.ask("reset")
+        self._worker.ask("reset")
 
-    def live_requests(self) -> int:
-        """Return the number of requests to the processes that are never frozen."""
-        return sum(worker.ask()["requests"] for worker in self._workers[self._freeze :])
+
+class OwnTarget(_OurTarget):
+    """Our own server."""
+
+    kind = "own"
+
+    def __init__(self, service_time: float) -> None:
+        self._service_time, self.url = service_time, ""
+
+    def __enter__(self) -> Self:
+        self._worker = _Worker("server", "--service-time", f"{self._service_time}ns")
+        self.url = f"http://127.0.0.1:{self._worker.port}/"
+        return self
 
     def jitter(self, start: int, end: int) -> dict[str, int] | None:
-        """Return the lateness of the worst process's replies outside a freeze (ns by percentile).
+        """Return how late replies were outside a freeze (ns by percentile)."""
+        late: dict[str, int] | None = self._worker.ask(f"jitter {start} {end}")["jitter"]
+        return late
 
-        That is how much later than the service time they were sent: the server's own jitter.
-        """
-        all_of_them = (worker.ask(f"jitter {start} {end}")["jitter"] for worker in self._workers)
-        known = (jitter for jitter in all_of_them if jitter is not None)
-        return max(known, key=lambda jitter: jitter["99"], default=None)
-
-    def stats(self) -> dict[str, object]:
-        """Return the sums over all processes; the CPU seconds are those of the busiest."""
-        stats = [worker.ask() for worker in self._workers]
-        first = [row["first"] for row in stats if row["first"] is not None]
-        return {
-            "requests": sum(row["requests"] for row in stats),
-            "first": min(first, default=None),
-            "now": max(row["now"] for row in stats),
-            "cpu": max(row["cpu"] for row in stats),
-        }
-
-
-def _accept(
-    listener: socket.socket, lines: Sequence[queue.SimpleQueue[socket.socket | None]]
-) -> None:
-    """Queue accepted connections for the workers in turn, until the listener is closed."""
-    turn = 0
-    with contextlib.suppress(OSError):
-        while True:
-            accepted, _ = listener.accept()
-            lines[turn % len(lines)].put(accepted)
-            turn += 1
-
-
-def _hand_over(line: queue.SimpleQueue[socket.socket | None], channel: socket.socket) -> None:
-    """Hand connections to a worker; blocks, as intended, while it is frozen, its channel full."""
-    with contextlib.suppress(OSError), channel:
-        while (accepted := line.get()) is not None:
-            with accepted:
-                socket.send_fds(channel, [b"."], [accepted.fileno()])
+    def stats(self) -> JSONObject:
+        """Return requests, the time of the first, and CPU seconds."""
+        return self._worker.ask()
 
 
 class CommandTarget(Target):
@@ -269,7 +196,7 @@ class ProcessTarget(Target):
         return list(dict.fromkeys([self._process, *listeners(loopback(self.url, PORTS)[1])]))
 
 
-class ProxyTarget(Target):
+class ProxyTarget(_OurTarget):
     """A server behind our own proxy, which is frozen in its place."""
 
     kind = "through"
@@ -308,17 +235,6 @@ class ProxyTarget(Target):
         user, at, _ = parts.netloc.rpartition("@")
         self.url = parts._replace(netloc=f"{user}{at}127.0.0.1:{self._worker.port}").geturl()
         return self
-
-    def __exit__(self, *_: object) -> None:
-        self._worker.close()
-
-    def frozen(self) -> list[Freezable]:
-        """Return the proxy."""
-        return [self._worker.process.pid]
-
-    def reset(self) -> None:
-        """Forget the connections so far."""
-        self._worker.ask("reset")
 
     def stats(self) -> dict[str, object]:
         """Return the time of the first connection; requests are not counted."""

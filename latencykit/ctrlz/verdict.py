@@ -22,11 +22,10 @@ MOST_REQUESTS = 1_000_000
 
 @record()
 class FrozenSpan:
-    """The time that a server was frozen, in seconds from the run's start, and the share frozen."""
+    """The time that a server was frozen, in seconds from the run's start."""
 
     start: float
     end: float
-    share: float = 1.0  # of the requests that it delays: 1/4 for one of four processes
 
     @property
     def seconds(self) -> float:
@@ -34,8 +33,8 @@ class FrozenSpan:
         return self.end - self.start
 
     def share_due(self, duration: float) -> float:
-        """Return the share of a run's requests that were due in it and delayed."""
-        return self.share * max(0.0, min(self.end, duration) - max(self.start, 0.0)) / duration
+        """Return the share of a run's requests that were due in it."""
+        return max(0.0, min(self.end, duration) - max(self.start, 0.0)) / duration
 
 
 def scheduled_truth(
@@ -57,9 +56,6 @@ def scheduled_truth(
     size = max(1, min(MOST_REQUESTS, requests or 10_000))
     due = np.arange(size) * (duration / size)
     waits = (due >= stall.start) & (due < stall.end)
-    if stall.share < 1:  # every n-th of them, evenly
-        number = np.cumsum(waits)
-        waits &= np.floor(number * stall.share) > np.floor((number - 1) * stall.share)
     response = base + np.where(waits, (stall.end - due) * 1e9, 0.0)
     run = Run(
         tool="the schedule",

@@ -101,19 +101,6 @@ def test_the_command_writes_csv_and_says_what_it_is_worth(tmp_path, capsys) -> N
 
 @pytest.mark.slow
 @live
-def test_connections_are_handed_to_the_workers_in_turn() -> None:
-    with OwnTarget(0.0, workers=4) as target:
-        for _ in range(8):
-            assert probe(target.url, 1) is not None
-        assert [worker.ask()["requests"] for worker in target._workers] == [2, 2, 2, 2]
-        assert target.stats()["requests"] == 8
-        target.reset()
-        assert (target.stats()["requests"], target.stats()["first"]) == (0, None)
-        assert len(target.frozen()) == 1
-
-
-@pytest.mark.slow
-@live
 def test_a_server_of_the_user_s_own() -> None:
     command = [sys.executable, "-m", "http.server", "{port}", "--bind", "{host}"]
     with CommandTarget(command) as target:
@@ -154,8 +141,6 @@ def test_a_server_that_does_not_start_is_reported() -> None:
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: OwnTarget(0.0, workers=2, freeze=3),
-        lambda: OwnTarget(0.0, workers=99),
         lambda: CommandTarget("server --fixed-port"),
         lambda: CommandTarget("server {port}", "http://example.org:{port}/"),
         lambda: ProcessTarget(1),

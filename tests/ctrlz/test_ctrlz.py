@@ -10,13 +10,12 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from latencykit.ctrlz.run import ctrlz, parse_part, read_output, substitute, written_files
+from latencykit.ctrlz.run import ctrlz, read_output, substitute, written_files
 from latencykit.ctrlz.targets import OwnTarget, probe
 from latencykit.ctrlz.verdict import CalibrationRow
 from latencykit.errors import InvalidArgumentError, LatencyKitError
@@ -85,16 +84,6 @@ def test_a_stall_over_the_end_of_the_run() -> None:
     assert found.verdict == "honest"
     (top,) = (row.truth for row in found.rows if row.percentile == 100)
     assert top == pytest.approx(0.9e9, rel=0.1)
-
-
-@live
-@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="needs /proc")
-def test_a_part_of_the_server() -> None:
-    closed = ctrlz(_own("closed", *PACED), partial="1/2", **SHORT)
-    assert closed.verdict == "omits"
-    around = ctrlz(_own("open", *PACED), partial="1/2", **SHORT)
-    assert around.verdict == "unknown"
-    assert "other processes" in around.reasons[0]
 
 
 @live
@@ -218,8 +207,7 @@ def test_a_command_that_does_not_exist_is_reported() -> None:
     [
         {"stall": 5, "duration": 4}, {"duration": 9999}, {"rate": 0}, {"connections": 0},
         {"at": "start"}, {"repeat": 0},
-        {"partial": "5/4"}, {"partial": "x"}, {"partial": "1/4", "server": "x {port}"},
-        {"url": "http://127.0.0.1:1/"},
+        {"url": "http://127.0.0.1:1/"}, {"container": "x", "server": "x {port}"},
         {"pid": 99, "url": "http://example.org/"}, {"command": ""}, {"pid": 1},
         {"command": "x {rate}", "rate": 5000}, {"through": "x"}, {"through": "127.0.0.1:99999"},
         {"through": "example.org:80"}, {"through": "127.0.0.1:80", "pid": 99},
@@ -239,11 +227,6 @@ def test_windows_is_refused(monkeypatch) -> None:
 
 
 # ------------------------------------------------------------ small parts
-
-
-def test_parts_are_processes() -> None:
-    assert parse_part("1/4") == Fraction(1, 4)
-    assert parse_part(0.5) == Fraction(1, 2)
 
 
 def test_braces_of_the_command_itself_stay() -> None:
