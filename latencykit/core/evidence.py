@@ -170,7 +170,7 @@ class Evidence(Value):
 class TimedSupport(Evidence):
     """A measurement as time bins × groups of buckets, fine in the tail, of bounded size."""
 
-    table: Floats  # (slots, groups): counts, in order of time
+    table: AnyArray  # (slots, groups): counts, unsigned, in order of time
     value: Floats  # (groups,): middle of each
     start: Floats  # (slots,): seconds
     length: Floats  # (slots,): seconds
@@ -306,7 +306,7 @@ class OrderedSupport(TimedSupport):
         return self.whole.run.duration or math.nan
 
 
-def _above(table: Floats, group: Ints, share: Floats) -> Floats:
+def _above(table: AnyArray, group: Ints, share: Floats) -> Floats:
     """Requests of each row above each cut, shape (rows, p)."""
     # Sums between the cuts suffice; counts are whole, so the order of adding does not matter.
     cuts, place = np.unique(group, return_inverse=True)
@@ -381,7 +381,7 @@ class TailTable:
         slot = self.slot[block.rows]
         tabulate(self.table, slot, block.indptr, block.index, block.counts, column)
 
-    def groups(self) -> tuple[Floats, Floats]:
+    def groups(self) -> tuple[AnyArray, Floats]:
         """Table and values of the groups, ascending."""
         return grouped(self.table, self._steps)
 
@@ -391,7 +391,7 @@ def column_of(values: Floats) -> Ints:
     return np.asarray(np.floor(_FINE * np.log2(np.maximum(values, 2.0**-40))), np.int64)
 
 
-def grouped(table: Floats, steps: Ints) -> tuple[Floats, Floats]:
+def grouped(table: Floats, steps: Ints) -> tuple[AnyArray, Floats]:
     """Put columns together to some hundred, fine in the tail, empty ones left out."""
     sums = table[:, : steps.size].sum(axis=0)
     held = nonzero(sums)
@@ -406,7 +406,8 @@ def grouped(table: Floats, steps: Ints) -> tuple[Floats, Floats]:
     for row in range(0, len(table), _ROWS_AT_ONCE):  # the table may be large
         some = table[row : row + _ROWS_AT_ONCE, held]
         np.add.reduceat(some, first, axis=1, out=out[row : row + _ROWS_AT_ONCE])
-    return out, value
+    # In few bytes: of a log each tag has a table.
+    return out.astype(np.min_scalar_type(int(out.max()))), value
 
 
 def tail_groups(counts: ArrayLike) -> Ints:

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from latencykit._arrays import as_positions
 from latencykit._records import record
-from latencykit._typing import Flags, Floats, Ints
+from latencykit._typing import AnyArray, Flags, Floats, Ints
 from latencykit.core.percentile_rows import Doubt
 from latencykit.core.probability import share_interval, student_quantile
 from latencykit.core.quantiles import distinct, median
@@ -55,14 +55,14 @@ _USUAL = (75.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999)
 class Jackknife:
     """Requests in time bins × groups of ascending latencies, as twelve blocks."""
 
-    table: Floats  # (bins, groups): counts in order of time
+    table: AnyArray  # (bins, groups): counts in order of time
     value: Floats  # (groups,): middle of each
     seconds: float  # length of the run; NaN where it is unknown
 
     @cached_property
-    def _occupied(self) -> Floats:
+    def _occupied(self) -> AnyArray:
         """Bins that hold requests."""
-        return np.asarray(self.table[self.table.sum(axis=1) > 0])
+        return np.asarray(self.table[self.table.any(axis=1)])
 
     @property
     def bins(self) -> int:
@@ -76,7 +76,8 @@ class Jackknife:
 
     def blocks(self, number: int = RULE.blocks) -> Floats:
         """Return the counts of parts of the run, shape (number, groups)."""
-        return np.add.reduceat(self._occupied, as_positions(self._edges(number)))
+        edges = as_positions(self._edges(number))
+        return np.add.reduceat(self._occupied, edges, dtype=np.float64)
 
     def _edges(self, number: int) -> Ints:
         return (np.arange(number) * (self.bins / number)).astype(np.int64)
@@ -347,7 +348,7 @@ class Drift:
         )
 
 
-def drift(table: Floats, value: Floats, percentile: float) -> Drift | None:
+def drift(table: AnyArray, value: Floats, percentile: float) -> Drift | None:
     """Return a percentile of each half of a run if they differ by more than chance explains.
 
     The `table` has requests in time bins × groups of latencies, whose `value` ascends. None also

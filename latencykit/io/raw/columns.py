@@ -198,10 +198,11 @@ def plan_of(
     if tag is not None:  # unless nearly every row has another
         kinds = len(coded(sample[tag.column])[1])
         if kinds > _MOST_TAGS and kinds > sample[tag.column].shape[0] / 4:
-            notes.append(
-                f"column {tag.column!r} has too many different values for operations; it is left "
-                "out"
-            )
+            if not options.columns:  # of further columns it is one
+                notes.append(
+                    f"column {tag.column!r} has too many different values for operations; "
+                    f"--by {tag.column} splits by them"
+                )
             tag = None
     further: tuple[str, ...] = ()
     if options.columns and shape is None:
