@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import os
 import re
 from collections import Counter
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from latencykit._limits import current_limits
 from latencykit._records import record
 from latencykit._text import brief, did_you_mean, natural_key, option, printable, without_login
 from latencykit._typing import PathOrFrame
@@ -313,12 +315,87 @@ def _bug(source: Source, entry: Format, error: Exception) -> ReaderError:
     )
 
 
+_ANY_TOOL = ("csv", "hdr-base64", "json-samples", "numbers", "percentile-lines")
+_ONE = re.compile(r"\s*(?:\{|\[)(?![^\n]*[}\]]\s*\n[{\[])")  # a document, none behind it
+_DEPTH = 5  # of objects in objects that are searched for documents
+
+
 def read_source(
     source: Source,
     options: ReadOptions,
     format: str | Format | None = None,  # noqa: A002 - as `read` calls it
 ) -> dict[str, Data]:
-    """Read every series of a source: name → data, with the run's source and format filled in."""
+    """Read every series of a source: name → data, with the run's source and format filled in.
+
+    Of JSON that is not a tool's, read the tools' documents within it: of runs, of endpoints.
+    """
+    found: dict[str, Data] = {}
+    try:
+        found = _read_whole(source, options, format)
+    except (CorruptInputError, InvalidArgumentError, UnknownFormatError):
+        if format is not None or not (found := _read_inside(source, options)):
+            raise
+    if format is None and all(data.run.format in _ANY_TOOL for data in found.values()):
+        found = _read_inside(source, options) or found
+    return found
+
+
+def _read_inside(source: Source, options: ReadOptions) -> dict[str, Data]:
+    """Read the objects within a JSON document that are documents of tools, the outermost of each.
+
+    A series has the keys that lead to it as its name, where those of others differ.
+    """
+    if options.pattern or options.column or source.is_dir or not _ONE.match(source.head.text):
+        return {}
+    from latencykit.io.build import unique_name
+
+    try:
+        waiting: list[tuple[tuple[str, ...], Any]] = [((), json.loads(source.text()))]
+    except (ValueError, RecursionError):
+        return {}
+    found: list[tuple[tuple[str, ...], dict[str, Data]]] = []
+    refused: list[tuple[str, ...]] = []
+    for path, value in waiting:
+        runs = enumerate(value, 1) if isinstance(value, list) else ()
+        entries = value.items() if isinstance(value, dict) else ((f"run {k}", v) for k, v in runs)
+        for key, inner in entries:
+            many = len(waiting) > current_limits().series or len(path) > _DEPTH
+            if many or not isinstance(inner, (dict, list)):
+                continue
+            part = DocumentSource(source, json.dumps(inner).encode(), 0)
+            asked = [(_sniffed(one, part, []), one) for one in registry.candidates(part.head)]
+            best = max(level for level, _ in asked)
+            sure = [one for level, one in asked if level == best > Confidence.GENERIC]
+            known = [one for one in sure if one.name not in _ANY_TOOL]
+            try:
+                series = _read_whole(part, options, known[0]) if len(known) == 1 else {}
+            except (CorruptInputError, InvalidArgumentError):
+                series = {}
+            if series:
+                found.append(((*path, key), series))
+            else:
+                waiting.append(((*path, key), inner))
+                refused += [(*path, key)] if known else []
+    paths = [path for path, _ in found]
+    read = [*paths, *refused]
+    lost = [path for path in refused if [path] == [one for one in read if one[: len(path)] == path]]
+    notes = [Note(f"{'.'.join(path)} could not be read") for path in lost]
+    named: dict[str, Data] = {}
+    for path, series in found:
+        own = [key for k, key in enumerate(path) if len({other[k : k + 1] for other in paths}) > 1]
+        for name, data in series.items():
+            label = " ".join(own if name == source.name else [*own, name])
+            named[unique_name(brief(label or name), named)] = data.with_run(
+                series=label if len(found) > 1 else data.run.series, notes=(*notes, *data.run.notes)
+            )
+    return named
+
+
+def _read_whole(
+    source: Source,
+    options: ReadOptions,
+    format: str | Format | None,  # noqa: A002
+) -> dict[str, Data]:
     if options.pattern is not None:
         from latencykit.io.tools.log_lines import log_format
 

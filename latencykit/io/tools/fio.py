@@ -15,6 +15,7 @@ import numpy as np
 
 from latencykit._typing import Ints
 from latencykit.core.buckets import EdgeBuckets
+from latencykit.core.consistency import busy
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
 from latencykit.io import build, json_text
@@ -89,7 +90,8 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
             latency, unit, kind = (full or candidates)[0]
             count = int(latency.get("N") or side.get("total_ios") or 0) or None
             rate = fact(str(settings.get("rate_iops", "")), r"\A([1-9]\d*)", float)
-            jobs = int(settings.get("numjobs", 1)) if "group_reporting" in settings else 1
+            grouped = "group_reporting" in settings
+            jobs = int(settings.get("numjobs", 1)) if grouped else 1
             run = _RUN.replace(
                 version=str(record.get("fio version", "")).removeprefix("fio-") or None,
                 loop="paced" if rate else "closed",
@@ -102,6 +104,9 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
             if kind != "lat":
                 run = run.with_notes(f"{_CLAT}; --lat_percentiles=1 adds the time to submit")
             _, stats = build.statistics_in(latency)
+            # of all sections of a group, of which the options are the first one's
+            if grouped and busy(build.in_nanoseconds(stats, unit), count or 0, run):
+                run = run.replace(connections=None)
             points = {float(p): value for p, value in (latency.get("percentile") or {}).items()}
             points = {p: value for p, value in points.items() if 0 < p < 100}
             data: Data

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 from latencykit._text import format_items, printable
@@ -26,20 +27,30 @@ _UNIT = re.compile(
     r"[(\[]\s*(?:in )?(ns|us|µs|μs|ms|msec|s|sec|seconds)\s*[)\]]|[_ ](ns|us|µs|μs|ms|s)$",
     re.IGNORECASE,
 )
-_WORDS = build.STATISTIC_WORDS | {"q1": 25.0, "q2": 50.0, "q3": 75.0}
+_WORDS = build.STATISTIC_WORDS | {
+    "q1": 25.0, "q2": 50.0, "q3": 75.0, "std. dev.": "std",
+    # JMeter's report in Spanish and Chinese
+    "muestras": "count", "media": "mean", "mediana": 50.0, "mín": "min", "máx": "max",
+    "样本": "count", "平均值": "mean", "中位数": 50.0, "最小值": "min", "最大值": "max",
+}  # fmt: skip
 _FAILED = re.compile(
-    r"errors?(?: ?%| rate)?|fail(?:ed|s|ures?)(?: ?%)?|(?:failed|error) (?:requests|count)"
+    r"errors?(?: ?%| rate)?|% error|异常 %|fail(?:ed|s|ures?)?(?: ?%)?"
+    r"|(?:failed|error) (?:requests|count)|ko"
 )
+_GOOD = re.compile(r"succ(?:ess(?:es|ful)?|eeded)?|passed|ok")
+_COUNTS = ("count", "failed", "good")
 _WORDS_JOINED = re.compile(r"(?<=[a-z0-9])(?=[A-Z][a-z])")  # P50LatencyMs
-_LINE = re.compile(r"(?<=%) line$", re.IGNORECASE)
+_LINE = re.compile(r"(?<=%)(?:[ _]line| 百分位)$", re.IGNORECASE)
+_JMETER = re.compile(rf"{_LINE.pattern}|^# samples$|^(?=aggregate_report_)", re.IGNORECASE)
 _AGAIN = re.compile(r" \((?:median|max|p\d{1,4})\)", re.IGNORECASE)  # P50 (median)
 _TIME = re.compile(r"time(?!out)|date|ts$|start|end$|second|interval|epoch", re.IGNORECASE)
 _NUMBER = re.compile(r"-?[\d.,]++ ?(?:[%x×]|[A-Za-z]++/s(?:ec)?|[nuµμm]?s|[QR]PS|TPS)?")
 _VALUE = re.compile(r"[\d.,]+ ?(?:[nuµμm]?s)?|[-–]?|N/A|NaN")
 _SPREAD = re.compile(r"(?<=\d) ?± ?[\d.,]++%?|(?<=s) ?± ?[\d.,]++ ?[nuµμm]?s$")
 _APART = (r"\t+| {2,}", r"\s+")  # what separates columns without bars
-_TIMED = re.compile(r"[\d.,]+ ?[nuµμm]?s|[-–]")  # of such columns without a unit in a heading
-_NOTHING = ("", "-", "–", "N/A", "NaN")
+_WITH_UNIT = r"[\d.,]+ ?[nuµμm]?s"
+_TIMED = re.compile(rf"{_WITH_UNIT}|[-–]")  # of such columns without a unit in a heading
+_NOTHING = ("", "-", "–", "N/A", "NaN", "&nbsp;")
 _FLOTILLA = {"consumer", "node", "q1", "q2", "q3"}
 _SKEW = "a latency is the difference of two machines' clocks, in whole milliseconds"
 _BETWEEN = "a table of percentiles: between them nothing is known"
@@ -66,7 +77,7 @@ class _Table(NamedTuple):
         """The columns of one system or latency type; those of the others say nothing."""
         shared = _Column("", None, None)
         return [
-            column if column.whose == whose or column.kind in ("count", "failed") else shared
+            column if column.whose == whose or column.kind in _COUNTS else shared
             for column in self.columns
         ]
 
@@ -89,15 +100,20 @@ def _is_flotilla(table: _Table) -> bool:
 
 
 def _percentiles(columns: list[_Column]) -> list[int]:
-    """Return which columns are percentiles."""
-    return [k for k, column in enumerate(columns) if isinstance(column.kind, float)]
+    """Return which columns are percentiles; where none is, which are other statistics."""
+    points = [k for k, column in enumerate(columns) if isinstance(column.kind, float)]
+    others = [k for k, column in enumerate(columns) if column.kind in ("mean", "min", "max")]
+    return points or others
 
 
 def _tables(text: str) -> Iterator[_Table]:
-    """Every table whose heading names percentiles, and those whose first column does, turned."""
+    """Every table whose heading names percentiles, and those whose first column does, turned.
+
+    One percentile, or mean and maximum, are enough where they are times by their heading or cells.
+    """
     table: _Table | None = None
     others: list[tuple[int, list[str]]] = []  # rows of as many cells, below no such heading
-    for number, cells in (*_rows(plain(text)), (0, [])):
+    for (number, cells), (_, below) in pairwise((*_rows(plain(text)), (0, []), (0, []))):
         if table is not None and len(cells) == len(table.heading):
             table.rows.append((number, cells))
             continue
@@ -108,8 +124,14 @@ def _tables(text: str) -> Iterator[_Table]:
             yield from _turned(others)
             others = []
         columns = [_column(cell) for cell in cells]
-        kinds = {column.kind for column in columns if column.unit}
-        if len(cells) > 2 and (len(_percentiles(columns)) > 1 or {"mean", 50.0} <= kinds):
+        jmeter = any(map(_JMETER.search, cells))
+        first_row = below if len(below) == len(cells) else [""] * len(cells)
+        timed = {
+            column.kind for column, cell in zip(columns, first_row, strict=True)
+            if column.unit or jmeter or re.fullmatch(_WITH_UNIT, cell)
+        }  # fmt: skip
+        points = [column.kind for column in columns if isinstance(column.kind, float)]
+        if len(cells) > 2 and (len(points) > 1 or timed & {*points} or {"mean", "max"} <= timed):
             table, others = _Table(number, cells, columns, []), []
         elif cells:
             others.append((number, cells))
@@ -174,7 +196,8 @@ def _turned(rows: list[tuple[int, list[str]]]) -> Iterator[_Table]:
     found = [row for row in named if row[2].kind is not None]
     columns = [column for *_, column in found]
     values = all(_VALUE.fullmatch(cell) for _, cells, _ in found for cell in cells[1:])
-    fits = len(systems) > 2 and values and len(_percentiles(columns)) > 1
+    points = [column for column in columns if isinstance(column.kind, float)]
+    fits = len(systems) > 2 and values and len(points) > 1
     if fits and not any(column.whose for column in columns):
         heading = [systems[0], *(cells[0] for _, cells, _ in found)]
         turned = [
@@ -202,11 +225,13 @@ def _column(cell: str) -> _Column:
 def _kind(name: str) -> float | str | None:
     """The percentile or the statistic of a name, or neither."""
     bare = name.lower().removeprefix("latency ").removesuffix(" latency").strip()
-    bare = bare.removeprefix("total ")
+    bare = bare.removeprefix("total ").removeprefix("aggregate_report_")
     p = build.percentile_named(bare)
     if p is not None:
         return p if 0 < p < 100 else "max" if p == 100 else None
-    return "failed" if _FAILED.fullmatch(bare) else _WORDS.get(bare)
+    if _FAILED.fullmatch(bare):
+        return "failed"
+    return "good" if _GOOD.fullmatch(bare) else _WORDS.get(bare)
 
 
 def read_flotilla(source: Source, options: ReadOptions) -> dict[str, Data]:
@@ -243,15 +268,15 @@ def read_table(source: Source, options: ReadOptions) -> Series:
         over = (line for line in reversed(lines[: table.line - 1]) if not _RULE.match(line))
         above = next(over, "").strip(" :")
         titled = _UNIT.search(above) or titled
-        jmeter = any(map(_LINE.search, table.heading))
+        jmeter = any(map(_JMETER.search, table.heading))
         cells_of = zip(*(cells for _, cells in table.rows), strict=True)
         styles, _ = styles_of({str(k): cells for k, cells in enumerate(cells_of)})
         columns = [table.columns[k] for k in _percentiles(table.columns)]
         # Rows are named by columns of words before the percentiles, else by those of numbers that
         # distinguish them, else by what is behind.
         others = [k for k, column in enumerate(table.columns) if column.kind is None]
-        shown = {k: [row[k] for _, row in table.rows] for k in others}
-        words = [k for k in others if not all(map(_NUMBER.fullmatch, filter(None, shown[k])))]
+        shown = {k: [row[k] for _, row in table.rows if row[k] not in _NOTHING] for k in others}
+        words = [k for k in others if not all(map(_NUMBER.fullmatch, shown[k]))]
         first = min(_percentiles(table.columns))
         unlike = [k for k in others if k < first and len(set(shown[k])) > 1]
         alone = [k for k in unlike if len(set(shown[k])) == len(table.rows)][:1]
@@ -277,7 +302,8 @@ def read_table(source: Source, options: ReadOptions) -> Series:
                     seen = "the table does not say the unit of its numbers"
                     raise source.corrupt(table.line, seen, "p50 (ms)", "--unit (unit=) says it")
                 tool = "JMeter" if jmeter else None
-                run = Run(tool=tool, unit=unit[0], unit_from=unit[1], notes=(_BETWEEN,))
+                notes = (_BETWEEN,) * any(isinstance(column.kind, float) for column in own)
+                run = Run(tool=tool, unit=unit[0], unit_from=unit[1], notes=notes)
                 name = " ".join(filter(None, [title or f"line {number}", whose]))
                 if name in names and above and not _BARS.search(above):
                     name = f"{name}, {above}"
@@ -293,7 +319,7 @@ def _unit(
     shown = (cells[k] for k in places if cells[k] not in _NOTHING)
     if all(re.search(r"[A-Za-zµμ]$", cell) for cell in shown):
         return "ns", "file"
-    timed = (column for column in columns if column.kind not in (None, "count", "failed"))
+    timed = (column for column in columns if column.kind not in (None, *_COUNTS))
     stated = {unit for column in timed if (unit := column.unit)}
     default = "ms" if jmeter else said or min(stated, default=None)
     if default:
@@ -314,11 +340,11 @@ def _data(columns: list[_Column], number: int, cells: list[str], run: Run, sourc
         text = cell.replace(",", "")
         try:
             whole = re.fullmatch(r"(\d+)(?: ?\([\d.]+%\)| ?/ ?\d+)?", text)
-            if kind == "count" or (kind == "failed" and whole):
+            if kind == "count" or (kind in _COUNTS and whole):
                 counts[kind] = int(whole[1]) if whole else int(float(text))
             if kind == "failed" and text.endswith("%"):
-                share = float(text[:-1]) / 100
-            if kind in ("count", "failed"):
+                share = float(cell[:-1].replace(",", ".")) / 100  # no share has thousands
+            if kind in _COUNTS:
                 continue
             timed = unit in NANOSECONDS
             value = round(parse_duration(text, unit), 3) if timed else float(text)
@@ -330,7 +356,8 @@ def _data(columns: list[_Column], number: int, cells: list[str], run: Run, sourc
         else:
             stats[kind] = value
     failed = counts.get("failed", round(share * counts.get("count", 0)))
-    return build.of_all_requests(points, counts.get("count"), failed, stats, run)
+    good = counts["good"] + failed if "good" in counts else None
+    return build.of_all_requests(points, counts.get("count", good), failed, stats, run)
 
 
 FORMATS = {

@@ -19,10 +19,10 @@ from latencykit.io.text_reports import certain, fact, has_match, plain, text_of_
 
 _RUN = Run(tool="Gatling", measure="service", corrected="none", unit="ms", unit_from="format")
 # 3.4 to 3.11: REQUEST, groups, name, start, end, status, message; in older versions a user's number
-# comes second.
+# comes second, up to 2.3 behind the scenario's name.
 _KIND = rb"^(?:[^\t\n]*\t\d*\t)?REQUEST\t"
 _REQUEST = re.compile(
-    _KIND + rb"(?:\d+\t)?"
+    _KIND + rb"(?:(?:[^\t\n]*\t)?\d+\t)?"
     rb"([^\t\n]*)\t([^\t\n]*)\t(\d{12,14})\t(-?\d{1,18}|-9223372036854775808)\t(OK|KO)(?:\t([^\n]*))?$",
     re.MULTILINE,
 )
@@ -70,7 +70,7 @@ def read_log(source: Source, options: ReadOptions) -> dict[str, Data]:
     }
     if options.columns:
         columns["columns"] = {"request": name, "group": group}
-    version = r"^(?:[^\t\n]*\t[^\t\n]*\t)?RUN\t.*?\t(\d+\.\d+\S*)\s*$"
+    version = r"^(?:[^\t\n]*\t[^\t\n]*\t)?RUN\t.*?\t(\d+\.\d+\.\S+)\s*$"  # 2.0 is the format's
     run = _RUN.replace(version=fact(source.head.text, version, str), notes=tuple(notes))
     return samples_of(columns, run, options, operations.names.tolist())
 

@@ -88,6 +88,7 @@ def sniff_json(head: Head) -> Confidence:
     return certain(
         ('"results"' in text and re.search(listed, text))
         or ('"metrics"' in text and re.search(keyed, text))
+        or all(f'"{key}"' in text for key in ("http_req_duration", "contains", "values"))
     )
 
 
@@ -97,6 +98,8 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
     if isinstance(record, dict) and isinstance(record.get("results"), dict):
         rows = json_text.entry(record, "results.metrics", source, list)
         metrics = {str(row["name"]): row for row in rows}
+    elif isinstance(record, dict) and _MAIN[0] in record:  # `data.metrics` of handleSummary
+        metrics = record
     else:
         metrics = json_text.entry(record, "metrics", source)
     numbers: Metrics = {

@@ -197,6 +197,8 @@ def _report(record: JSONObject, run: Run) -> Data:
     """One report; times in ns."""
     total, statuses = int(record["requests"]), record.get("status_codes") or {}
     points, stats = build.statistics_in({k: float(v) for k, v in record["latencies"].items()})
+    if not stats.get("mean") and (whole := record["latencies"].get("total")):
+        points, stats["mean"] = {}, whole / max(total, 1)  # a program did not call Metrics.Close
     codes = {str(code): int(number) for code, number in statuses.items()}
     run = run.replace(
         start=build.epoch_seconds(record.get("earliest")), rate=record.get("rate"),
