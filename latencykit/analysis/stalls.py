@@ -702,12 +702,14 @@ def _stalls_of_log(log: HistogramLog, series: IntervalSeries) -> Stalls:
     np.maximum.at(
         reference, spans.positions, np.repeat(worst, as_positions(spans.last - spans.first))
     )
-    reference[reference == 0] = worst.max()
     by_row = np.empty(reference.size)
     by_row[order] = reference * 1e9 / factor
-    fold = SlowFold(by_row)
-    scan(log, fold)
-    slower = fold.counts[:, order]
+    slower = np.zeros((len(LEVELS), by_row.size), np.int64)
+    touched = np.flatnonzero(by_row)
+    fold = SlowFold(by_row[touched])
+    scan(log[touched], fold)
+    slower[:, touched] = fold.counts
+    slower = slower[:, order]
     # Of a longer time with slow requests all through, a stall has that part.
     covered = _own_sums(rows.length, spans)
     longest_time = LOG.max_lengths * (spans.duration + spans.most(rows.length))
@@ -732,10 +734,14 @@ def _stalls_of_log(log: HistogramLog, series: IntervalSeries) -> Stalls:
     others[_positions(spans.first[stopped | is_uniform], spans.last[stopped | is_uniform])] = False
     usual_slow = np.zeros((len(LEVELS), worst.size))  # of these, those as slow as each stall's
     if not others.all():
-        rest = log[np.sort(order[others])].histogram()
-        above = np.append(np.cumsum(rest.counts[::-1])[::-1], 0)
         levels = np.array(LEVELS)[:, None] * worst * 1e9 / factor
-        usual_slow = above[np.searchsorted(rest.counted.high, levels, "right")]
+        every, theirs = (
+            np.append(np.cumsum(some.counts[::-1])[::-1], 0)[
+                np.searchsorted(some.counted.high, levels, "right")
+            ]
+            for some in (log.histogram(), log[np.sort(order[~others])].histogram())
+        )
+        usual_slow = np.maximum(every - theirs, 0)
     baseline = usual_slow / max(float(rows.length[others].sum()), TINY) * part * covered
     is_uniform &= evenly_spread(n_slow, baseline, share * due, LOG.min_fifth_requests)
 

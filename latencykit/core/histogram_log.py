@@ -372,7 +372,7 @@ class HistogramLog(HistogramBacked, Value):
         shared, blocks = self._shared, self._stored_blocks()
         enough = len(self) > _LEAST_ROWS or len(self) == shared.size
         decodes = any(not getattr(part, "in_memory", False) for part in self._parts)
-        if enough and decodes and shared.keeps and shared.part_of(self._places) is None:
+        if enough and decodes and shared.part_of(self._places) is None:
             blocks = shared.kept(self._places, blocks)
         if self._factor == 1.0:
             return blocks
@@ -570,7 +570,7 @@ def scan_with_evidence(
 
 
 def expect(log: HistogramLog, *, keep: bool = True) -> None:
-    """Announce whether more than one pass will be asked of a log, which then keeps its blocks."""
+    """Announce whether more than one pass will be asked of a log, which then keeps more blocks."""
     log._shared.keeps = keep
 
 

@@ -19,6 +19,9 @@ from latencykit.core.buckets import Counts
 BUDGET = 512 << 20
 """Bytes that the caches of all logs of a process may take together."""
 
+LITTLE = 64 << 20
+"""The same while one pass is expected of a log: a stall may be found, which takes another."""
+
 _KEPT = WeakKeyDictionary[MemoryPart, int]()  # and the bytes of each
 
 
@@ -27,7 +30,7 @@ class SharedCache:
 
     # A view knows which places of the log its rows are. `total` is the sum of all intervals where
     # it was counted when they were read: layout, index and counts, in integers as narrow as they
-    # can be. Nothing is kept where `keeps` is False.
+    # can be. Little is kept where `keeps` is False.
 
     def __init__(self, size: int, total: list[Counts] | None = None) -> None:
         self.size = size
@@ -46,7 +49,7 @@ class SharedCache:
     def kept(self, places: Ints, blocks: Iterable[Block]) -> Iterator[Block]:
         """Yield the blocks of some places, and keep them in place of those of fewer."""
         some: list[Block] | None = [] if places.size > np.count_nonzero(self._covered) else None
-        nbytes = 0
+        nbytes, most = 0, BUDGET if self.keeps else min(LITTLE, BUDGET)
         for block in blocks:
             if some is not None:
                 some.append(replace(block.kept(), rows=places[block.rows]))
@@ -54,7 +57,7 @@ class SharedCache:
                 expected = nbytes
                 if len(some) == 1:  # and all are expected to be as large
                     expected = nbytes * places.size // max(block.rows.size, 1)
-                if sum(_KEPT.values()) + expected > BUDGET:
+                if sum(_KEPT.values()) + expected > most:
                     some = None
             yield block
         if some is not None:
