@@ -18,6 +18,7 @@ from latencykit._arrays import Value
 from latencykit._records import record
 from latencykit._text import brief_list, format_items
 from latencykit._typing import Floats, PathOrFrame
+from latencykit.analysis.facts import facts_of
 from latencykit.analysis.given import as_data
 from latencykit.analysis.slo import (
     SLO,
@@ -505,6 +506,9 @@ def load_row(name: str, data: Any, confidence: float = 0.95) -> LoadRow:
         counted = histogram_of(counted if evidence is None else evidence.whole, "a load curve")
     run = counted.run
     offered = _named(name) or run.rate or math.nan
+    timed_alone = isinstance(evidence, TimedSupport) and math.isnan(offered)
+    if timed_alone and run.loop == "unknown" and facts_of(timed).at_full_speed:
+        counted = counted.with_run(loop="closed")
     achieved = run.achieved or (  # a single request has no rate
         counted.count / run.duration if (counted.count or 0) > 1 and run.duration else math.nan
     )

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import latencykit as lk
-from latencykit.analysis.capacity import bracket, crossing
+from latencykit.analysis.capacity import bracket, crossing, load_row
 from latencykit.analysis.sweep import times_longer
 from latencykit.views.load import load_words
 
@@ -121,6 +121,13 @@ def test_a_run_misses_by_the_first_limit_that_it_misses() -> None:
     limit, loops = load_words(lk.load_curve(falling, "p99=20ms"))
     assert limit == "p99=20 ms: 500/s misses the limit, and a higher load meets it"
     assert loops.startswith("closed loops (990): each connection waited")
+    took = np.random.default_rng(1).exponential(4e6, 2000).astype(np.int64)
+    sent = [
+        (np.cumsum(gap) - gap, loop)
+        for gap, loop in ((took + 1000, "closed"), (4000 + 0 * took, "unknown"))
+    ]
+    for start, loop in sent:  # as diagnose sees it: one request in flight, always
+        assert load_row("", lk.Samples(start=start, duration=took)).data.run.loop == loop
 
 
 @pytest.mark.parametrize(("rate", "saturated"), [(980, False), (1050, True), (1200, True)])
