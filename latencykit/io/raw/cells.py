@@ -125,8 +125,10 @@ _LATENCY = _AWS + words_in(
     "elapsed_time time_elapsed service_time servicetime took time_taken timetaken request_time "
     "round_trip roundtrip round_trip_time rtt total_time time_total exec_time execution_time "
     "run_time runtime processing_time process_time query_time wall_time walltime wall e2e delay "
-    "cost"
+    "cost ping"
 )
+_GUESSED = {"time_total": "s", "ping": "ms"}
+"""Units of curl's and of speedtest-cli's columns, of which others may have the names."""
 _FALLBACK = ("", "time", "value", "values", "sample", "samples", "measurement")
 _ENDINGS = words_in(
     "latency latencies duration elapsed response_time service_time round_trip rtt took time_taken"
@@ -190,8 +192,10 @@ def named(column: str) -> ColumnName:
     words = [word for word in re.split(r"[^0-9a-zµμ]+", snake) if word]
     stem = "_".join(words)
     if stated or stem in _KNOWN:
-        curls = stem == "time_total" and not stated
-        return ColumnName(column, stem, stated or ("s" if curls or stem in _AWS else None), curls)
+        guess = None if stated else _GUESSED.get(stem)
+        return ColumnName(
+            column, stem, stated or guess or ("s" if stem in _AWS else None), bool(guess)
+        )
     if words and (unit := unit_in(words[-1])) and not (len(words) == 1 and len(words[0]) == 1):
         words = words[:-2] if words[-2:-1] in (["in"], ["unit"]) else words[:-1]
         return ColumnName(column, "_".join(words), unit)

@@ -140,11 +140,15 @@ def read_rows(source: Source, options: ReadOptions) -> dict[str, Data]:
     return samples_of(given, run, options)
 
 
+_PERCENT = "Percentage served,Time in ms"
+
+
 def read_percent(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read the percentiles 0 to 99."""
     text, points, notes = source.text(), dict[float, float](), list[str]()
     refuse = line_refuser(source, options, text, notes)
-    for number, line in enumerate(text.split("\n")[1:], 2):
+    begin = text.count("\n", 0, text.index(_PERCENT)) + 1  # below a title
+    for number, line in enumerate(text.split("\n")[begin:], begin + 1):
         row = re.fullmatch(r"\s*(\d+),\s*(\d+(?:\.\d+)?)\s*", line)
         if row is not None and float(row[1]) <= 100 and number <= text.count("\n"):
             points[float(row[1])] = float(row[2])
@@ -165,5 +169,5 @@ FORMATS = {
         read_text,
     ),
     "ab-gnuplot": (starts_with(_COLUMNS), read_rows),
-    "ab-csv": (starts_with("Percentage served,Time in ms"), read_percent),
+    "ab-csv": (has_match(rf"^{_PERCENT}"), read_percent),
 }

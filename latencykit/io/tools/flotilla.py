@@ -39,6 +39,7 @@ _FAILED = re.compile(
 )
 _GOOD = re.compile(r"succ(?:ess(?:es|ful)?|eeded)?|passed|ok")
 _COUNTS = ("count", "failed", "good")
+_ABOVE = 5  # lines of which one is a CSV's heading
 _WORDS_JOINED = re.compile(r"(?<=[a-z0-9])(?=[A-Z][a-z])")  # P50LatencyMs
 _LINE = re.compile(r"(?<=%)(?:[ _]line| 百分位)$", re.IGNORECASE)
 _JMETER = re.compile(rf"{_LINE.pattern}|^# samples$|^(?=aggregate_report_)", re.IGNORECASE)
@@ -143,7 +144,10 @@ def _rows(text: str) -> Iterator[tuple[int, list[str]]]:
     timed: list[int] = []  # its percentiles
     first: int | None = None  # of the cells behind the name, from the end
     value, above = _TIMED.fullmatch, ""  # of a cell: a unit may be in a heading or the line above
-    title = text.lstrip("\ufeff\n").partition("\n")[0]
+    above_rows = text.lstrip("\ufeff\n").split("\n", _ABOVE)[:_ABOVE]
+    drawn = any(map(_BARS.search, above_rows))
+    split = (line for line in above_rows if max(map(line.count, ",;\t")) > 1 and not drawn)
+    title = next(split, above_rows[0])
     mark = max(",;\t", key=title.count)
     names = title.replace('"', "").split(mark)
     # Rows by time are not a CSV of percentiles: they cannot be added up to one distribution.

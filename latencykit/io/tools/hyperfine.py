@@ -61,7 +61,7 @@ def _summary(result: JSONObject) -> Data:
 
 def read_csv(source: Source, options: ReadOptions) -> Series:
     """Read one summary per command."""
-    reader = csv.DictReader(source.text().splitlines())
+    reader = csv.DictReader(source.text().splitlines(), restval="none")
     for row in reader:
         try:
             yield row["command"], _summary(row)

@@ -211,7 +211,7 @@ def _series(records: Sequence[JSONObject], tool: str, notes: tuple[str, ...]) ->
             name = _MEANS.get(stem, stem)
             # all zeros: not measured, as the tokens were not streamed
             if name not in series and any(cells.values()):
-                series[name] = _from_statistics(name, cells, completed or 0, means)
+                series[name] = _from_statistics(name, cells, completed, means)
         label = "" if len(records) == 1 else f"run {number} "
         if label and (run.rate or run.connections):
             label = f"rate {run.rate:g} " if run.rate else f"concurrency {run.connections} "
