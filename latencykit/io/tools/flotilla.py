@@ -270,7 +270,7 @@ def read_table(source: Source, options: ReadOptions) -> Series:
         if not table.rows:
             continue
         over = (line for line in reversed(lines[: table.line - 1]) if not _RULE.match(line))
-        above = next(over, "").strip(" :")
+        above = next(over, "").strip(" :#*")
         titled = _UNIT.search(above) or titled
         jmeter = any(map(_JMETER.search, table.heading))
         cells_of = zip(*(cells for _, cells in table.rows), strict=True)
