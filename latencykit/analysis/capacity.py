@@ -20,14 +20,7 @@ from latencykit._text import brief_list, format_items
 from latencykit._typing import Floats, PathOrFrame
 from latencykit.analysis.facts import facts_of
 from latencykit.analysis.given import as_data
-from latencykit.analysis.slo import (
-    SLO,
-    Outcome,
-    SLORow,
-    for_all_series,
-    why,
-    without_under_way,
-)
+from latencykit.analysis.slo import SLO, Outcome, SLORow, for_all_series, why, without_under_way
 from latencykit.core import Data
 from latencykit.core.evidence import Evidence, TimedSupport
 from latencykit.core.histogram import Histogram, histogram_of

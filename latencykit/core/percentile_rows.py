@@ -11,13 +11,7 @@ from numpy.typing import NDArray
 from latencykit._records import record
 from latencykit._typing import AnyArray, Floats, Ints
 from latencykit.core.buckets import EdgeBuckets
-from latencykit.core.quantiles import (
-    distinct,
-    interval_ends,
-    is_resolved,
-    ranks,
-    surely_within,
-)
+from latencykit.core.quantiles import distinct, interval_ends, is_resolved, ranks, surely_within
 from latencykit.units import format_range, format_value
 
 if TYPE_CHECKING:

@@ -315,7 +315,7 @@ def _bug(source: Source, entry: Format, error: Exception) -> ReaderError:
     )
 
 
-_ANY_TOOL = ("csv", "hdr-base64", "json-samples", "numbers", "percentile-lines")
+_ANY_TOOL = ("hdr-base64", "percentile-lines")
 _ONE = re.compile(r"\s*(?:\{|\[)(?![^\n]*[}\]]\s*\n[{\[])")  # a document, none behind it
 _DEPTH = 5  # of objects in objects that are searched for documents
 

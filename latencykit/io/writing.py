@@ -159,9 +159,7 @@ def _provenance(data: Data, facts: Sequence[str], size: int) -> dict[str, AnyArr
 
 
 def requests_tables(
-    series: Mapping[str, Samples],
-    safe: Callable[[str], str] = str,
-    out_unit: str | None = None,
+    series: Mapping[str, Samples], safe: Callable[[str], str] = str, out_unit: str | None = None
 ) -> dict[str, dict[str, AnyArray]]:
     """A table per series, its own columns first, texts `safe`; all have the same columns."""
     facts = _known_facts(series.values())

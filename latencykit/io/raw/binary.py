@@ -20,7 +20,7 @@ from latencykit.io.raw.cells import latency_columns
 from latencykit.io.raw.columns import ColumnPlan, looked_at, plan_of
 from latencykit.io.rows import Table, bytes_type, cells_of, refuse_twice
 from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Source
-from latencykit.io.text_reports import certain
+from latencykit.io.text_reports import certain, has_match
 
 _ROWS = 500_000
 _SAMPLE = 400
@@ -109,11 +109,6 @@ def _data_of_batches(
 
     sample = Table.of_arrow(begin.slice(0, _SAMPLE), decoded=True)
     return _data_of(sample, tables, source, options, notes)
-
-
-def sniff_parquet(head: Head) -> Confidence:
-    """Recognise Parquet by its magic, and latencykit's own tables more surely by their metadata."""
-    return Confidence.GENERIC if head.data[:4] == b"PAR1" else Confidence.NO
 
 
 def read_parquet(source: Source, options: ReadOptions) -> dict[str, Data]:
@@ -345,7 +340,7 @@ def _read_frame(source: Source, options: ReadOptions) -> dict[str, Data]:
 FRAME = Format("frame", "data frame", "samples", (), lambda _: Confidence.CERTAIN, _read_frame)
 
 FORMATS = {
-    "parquet-samples": (sniff_parquet, read_parquet),
+    "parquet-samples": (has_match(r"\APAR1", confidence=Confidence.GENERIC), read_parquet),
     "feather": (sniff_feather, read_feather),
     "npy": (sniff_npy, read_npy),
     "npz": (sniff_npz, read_npz),

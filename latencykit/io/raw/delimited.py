@@ -120,19 +120,13 @@ def without_bars(lines: list[str]) -> list[str]:
         return ["" if _is_rule(line) else line for line in lines]
     drawn = (re.sub("[│┃┆┌┬┐]", "|", line).strip() for line in lines)
     cells = ([cell.strip(" `*─") for cell in line.strip("|").split("|")] for line in drawn)
-    return [
-        "|".join(row) if len(row) > 1 and "".join(row).strip("-: ") and not _are_types(row) else ""
-        for row in cells
-    ]
+    rows = (row if len(row) > 1 and "".join(row).strip("-: ") else [] for row in cells)
+    # Polars and DuckDB print the types of columns below their names.
+    return ["" if all(map(_TYPE.fullmatch, row)) else "|".join(row) for row in rows]
 
 
 def _is_rule(line: str) -> bool:
     return line[:1] == "┌" or bool(re.search("--|──|==", line) and _DRAWN.issuperset(line))
-
-
-def _are_types(cells: list[str]) -> bool:
-    """True if cells are the types of columns, as Polars and DuckDB print them below the names."""
-    return all(map(_TYPE.fullmatch, cells))
 
 
 def _is_named(table: Dialect | None) -> bool:

@@ -12,13 +12,7 @@ import numpy as np
 
 from latencykit._text import format_items, printable
 from latencykit.core.run import CLOSED, Run
-from latencykit.io.build import (
-    data_from_points,
-    mixed_note,
-    samples_of,
-    statistics_in,
-    unanswered,
-)
+from latencykit.io.build import data_from_points, mixed_note, samples_of, statistics_in, unanswered
 from latencykit.io.declared import TRUNCATED
 from latencykit.io.rows import RowLayout, line_refuser, read_table
 from latencykit.io.source import Data, ReadOptions, Source

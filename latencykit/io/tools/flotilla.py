@@ -83,11 +83,6 @@ class _Table(NamedTuple):
         ]
 
 
-def sniff_flotilla(head: Head) -> Confidence:
-    """Recognise the table of consumers with their quartiles."""
-    return certain(any(map(_is_flotilla, _tables(head.text))))
-
-
 def sniff_table(head: Head) -> Confidence:
     """Recognise a table with two percentiles or more."""
     tables = list(_tables(head.text))
@@ -365,6 +360,6 @@ def _data(columns: list[_Column], number: int, cells: list[str], run: Run, sourc
 
 
 FORMATS = {
-    "flotilla": (sniff_flotilla, read_flotilla),
+    "flotilla": (lambda head: certain(any(map(_is_flotilla, _tables(head.text)))), read_flotilla),
     "percentile-table": (sniff_table, read_table),
 }

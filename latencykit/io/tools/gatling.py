@@ -167,8 +167,5 @@ FORMATS = {
         ),
         read_stats,
     ),
-    "gatling-console": (
-        has_match(_CONSOLE, _COUNT, plain=plain),
-        read_console,
-    ),
+    "gatling-console": (has_match(_CONSOLE, _COUNT, plain=plain), read_console),
 }

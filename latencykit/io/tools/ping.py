@@ -73,11 +73,6 @@ _PING = re.compile(
 )
 
 
-def sniff_ping(head: Head) -> Confidence:
-    """Recognise the first line, a reply, or the statistics, which ioping prints alike."""
-    return certain("ioping statistics" not in head.text and _PING.search(head.text))
-
-
 def read_ping(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every reply, one series per target; lost packets are counted apart."""
     text = plain(source.text())
@@ -246,7 +241,7 @@ def read_raw(source: Source, options: ReadOptions) -> dict[str, Data]:
 
 
 FORMATS = {
-    "ping": (sniff_ping, read_ping),
+    "ping": (has_match(_PING, without="ioping statistics"), read_ping),
     "ioping": (
         has_match(r"(?:<<<|>>>|from|to) .*: request=\d+ time=|ioping statistics ---"),
         read_text,
