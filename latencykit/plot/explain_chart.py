@@ -213,8 +213,6 @@ def coincidence(
         if result.coincidence is None:
             raise DataNotAvailableError("the requests have no start times to compare events with")
         result = result.coincidence
-    from latencykit.analysis.coincidence import Coincidence
-
     require(result, Coincidence, "an explanation: lk.explain(data, events=…)")
     if result.data is None:
         raise DataNotAvailableError("this result does not contain its run; call explain again")

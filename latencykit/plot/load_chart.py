@@ -14,7 +14,6 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from latencykit._text import format_items
 from latencykit.core import Data
-from latencykit.core.summary import Summary
 from latencykit.errors import DataNotAvailableError, require
 from latencykit.plot.axes import fit_values
 from latencykit.plot.label_layout import EndLabels, LineLabels, head
@@ -131,16 +130,17 @@ def load_curve(
         ax.set_ylim(low / (high / low) ** ((_STRIP + _GAP) / (1 - _STRIP - _GAP)), high)
     labels = LineLabels(lower=_STRIP + _GAP)
     causes: list[str] = []
+    known = [row.percentile_rows([*lines], confidence) for row in curve.rows]  # of summaries none
     for k, p in enumerate(lines):
         boldest = p == max(lines)
         colour = INK if boldest and len(lines) > 1 else COLOURS[k % len(COLOURS)]
         look: Look = {"color": colour, "linewidth": 2.2 if boldest else 1.4}
-        ranges = np.full((len(curve.rows), 2), np.nan)
-        for number, row in enumerate(curve.rows):
-            if not isinstance(row.data, Summary) and row.data.count:
-                (known,) = row.data.percentile_rows([p])
-                if not known.resolved and not math.isinf(known.bucket_high):
-                    ranges[number] = known.bucket_low, known.bucket_high
+        ranges, supported = np.full((len(known), 2), np.nan), np.ones(len(known), np.bool_)
+        for number, one in ((number, some[k]) for number, some in enumerate(known) if some):
+            if not one.resolved and not math.isinf(one.bucket_high):
+                ranges[number] = one.bucket_low, one.bucket_high
+            supported[number] = one.supported
+            causes += [] if one.supported else [one.cause]
         values = np.where(np.isfinite(ranges[:, 1]), math.nan, lines[p])
         # Straight in the latency's reciprocal: as a queue near its pole, and as a capacity is read.
         exact = np.isfinite(values) & (values > 0)
@@ -149,10 +149,6 @@ def load_curve(
             between = np.unique(np.concatenate((x, np.linspace(x[0], x[-1], 300))))
             x, y = between, 1.0 / np.interp(between, x, 1.0 / y)
         own = ax.plot(x, y, label=percentile_name(p), **{**look, "zorder": 3, **line_kwargs})
-        rows = [row.percentile_rows([p], confidence) for row in curve.rows]
-        doubts = [next((row for row in known if not row.supported), None) for known in rows]
-        causes += [row.cause or "" for row in doubts if row is not None]
-        supported = np.array([row is None for row in doubts])
         mark: Look = {"linestyle": "none", "marker": "o", "markersize": 5, "zorder": 4}
         mark |= {"color": colour, "label": "_runs"}
         for chosen, face in ((supported, colour), (~supported, ground_of(ax))):
@@ -164,13 +160,13 @@ def load_curve(
         own += ax.plot(rates, middle, color=colour, linestyle="none", marker="", label="_range")
         labels.add(ax, percentile_name(p), own, at=0.3, spread=0.7)
     # The tail's intervals, up to the maximum where they have no upper end.
-    ends = np.full((len(curve.rows), 2), np.nan)
-    for k, row in enumerate(curve.rows):
-        if not isinstance(row.data, Summary):
-            (known,) = row.percentile_rows([max(lines)], confidence)
-            high = known.high if math.isfinite(known.high) else max(row.data.max, known.value)
-            bounded = math.isfinite(known.low)
-            ends[k] = (known.low, high) if bounded else (known.bucket_low, known.bucket_high)
+    ends, tail = np.full((len(known), 2), np.nan), [*lines].index(max(lines))
+    for k, some in enumerate(known):
+        if some:
+            last, largest = some[tail], curve.rows[k].data.max
+            high = last.high if math.isfinite(last.high) else max(largest, last.value)
+            bounded = math.isfinite(last.low)
+            ends[k] = (last.low, high) if bounded else (last.bucket_low, last.bucket_high)
     ax.vlines(rates, *ends.T, color=INK, alpha=0.35, linewidth=4, zorder=2)
     limits = EndLabels()
     for p, limit in pairs:

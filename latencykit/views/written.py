@@ -13,41 +13,22 @@ if TYPE_CHECKING:
     from latencykit.views.series import DataType, SeriesRecord
 
 
-class ConvertRecord(TypedDict):
-    """A converted file."""
+class WrittenRecord(TypedDict):
+    """What a command wrote."""
 
     output: str
     """The file that was written."""
 
 
-class ReportRecord(TypedDict):
-    """A page."""
+class WrittenSeriesRecord(WrittenRecord):
+    """What a command wrote, and its series."""
 
-    output: str
-    """The file that was written."""
-
-
-class ChartRecord(TypedDict):
-    """A chart and its series."""
-
-    output: str
-    """The file that was written."""
     series: list[SeriesRecord]
 
 
-class HiccupRecord(TypedDict):
-    """A log of this machine's hiccups."""
-
-    output: str
-    """The file that was written."""
-    series: list[SeriesRecord]
-
-
-class MergeRecord(TypedDict):
+class MergeRecord(WrittenRecord):
     """A merged log."""
 
-    output: str
-    """The file that was written."""
     intervals: int
     """0 where requests or histograms were merged, not logs."""
     count: int
