@@ -23,7 +23,6 @@ from latencykit.plot.timeline_chart import as_log, clock, log_title, max_text, s
 
 _COLUMNS = 480
 _A_DECADE = 48
-_CODE = 1 << 16
 _LOWEST, _HIGHEST = -6, 16
 """Powers of ten between which values have rows of their own."""
 
@@ -53,34 +52,22 @@ def grid(log: HistogramLog, columns: int = _COLUMNS) -> Grid:
     width = typical if number == most else (finish - begin) / number
     column = np.clip(np.floor((start - begin) / width + 1e-3).astype(np.int64), 0, number - 1)
     shape = ((_HIGHEST - _LOWEST) * _A_DECADE + 2, number)
-    counts, change = np.zeros(shape), np.zeros(shape)
+    change = np.zeros(shape)
     top, beyond = np.full(number, -np.inf), False
-    codes_of: dict[Buckets, Ints] = {}
     for block in blocks_of(log):
-        highest = int(block.index.max(initial=0))
-        codes = codes_of.get(block.buckets)
-        if codes is None or codes.size <= highest:
-            codes = codes_of[block.buckets] = _rows_of(block.buckets, highest)
         filled = np.flatnonzero(np.diff(block.indptr))
         if not filled.size:
             continue
-        # Runs of entries with equal codes are added at once; a run ends where an interval does.
-        entries = codes[block.index]
-        new = np.ones(entries.size, np.bool_)
-        np.not_equal(entries[1:], entries[:-1], out=new[1:])
-        new[block.indptr[filled]] = True
-        runs = np.flatnonzero(new)
-        first, wide = np.divmod(entries[runs], _CODE)
-        at = column[block.rows[np.searchsorted(block.indptr, runs, "right") - 1]]
-        share = np.add.reduceat(block.counts, runs) / (wide + 1)
-        narrow = wide == 0
-        np.add.at(counts, (first[narrow], at[narrow]), share[narrow])
-        np.add.at(change, (first[~narrow], at[~narrow]), share[~narrow])
-        np.add.at(change, ((first + wide + 1)[~narrow], at[~narrow]), -share[~narrow])
-        last = block.index[block.indptr[filled + 1] - 1]
-        np.maximum.at(top, column[block.rows[filled]], block.buckets.high(last))
-        beyond |= bool(np.isnan(block.buckets.upper_edge(last)).any())
-    counts += np.cumsum(change, axis=0)
+        # A bucket's counts are spread over its rows: they begin in the first, end after the last.
+        edges = _rows_of(block.buckets, int(block.index.max()))
+        first, last = (rows[block.index] for rows in edges)
+        at, share = column[block.rows[block.entry_rows]], block.counts / (last + 1 - first)
+        np.add.at(change, (first, at), share)
+        np.add.at(change, (last + 1, at), -share)
+        highest = block.index[block.indptr[filled + 1] - 1]
+        np.maximum.at(top, column[block.rows[filled]], block.buckets.high(highest))
+        beyond |= bool(np.isnan(block.buckets.upper_edge(highest)).any())
+    counts = np.cumsum(change, axis=0)
     counts[counts < 1e-6] = 0.0
     if not counts.any():
         raise DataNotAvailableError(
@@ -108,8 +95,8 @@ def grid(log: HistogramLog, columns: int = _COLUMNS) -> Grid:
     return Grid(times, values, shown, np.where(np.isfinite(top), top, np.nan), zeros, beyond)
 
 
-def _rows_of(buckets: Buckets, highest: int) -> Ints:
-    """Return the first row of every bucket, times `_CODE`, plus how many more rows it covers."""
+def _rows_of(buckets: Buckets, highest: int) -> tuple[Ints, Ints]:
+    """Return the first and the last row of every bucket."""
     size = highest + 1
     if isinstance(buckets, HdrBuckets):
         size = min(2 * size, buckets.slots)
@@ -119,10 +106,10 @@ def _rows_of(buckets: Buckets, highest: int) -> Ints:
         high = np.append(low[1:], high[-1])
     low = np.where(low > 0, low, high / 2)  # a logarithmic axis never reaches zero
     first, last = np.floor(_place(low)), np.ceil(_place(high) - 1e-9) - 1
-    middle = np.floor((_place(low) + _place(high)) / 2)
-    narrow = last <= first + 1
-    first, wide = np.where(narrow, middle, first), np.where(narrow, 0, last - first)
-    return np.where(zero, 0, (first.astype(np.int64) + 1) * _CODE + wide.astype(np.int64))
+    middle, narrow = np.floor((_place(low) + _place(high)) / 2), last <= first + 1
+    rows = np.where(narrow, middle, (first, last))
+    first, last = np.where(zero, 0, rows + 1).astype(np.int64)
+    return first, last
 
 
 def _place(values: Floats) -> Floats:
