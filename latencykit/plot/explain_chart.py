@@ -246,27 +246,20 @@ def coincidence(
     foot = min(len(shown) * _LANE / points, 0.5)
     gap = min(26.0 / points, 0.15) if shown else 0.0
     upper = page.inset_axes((0.0, foot + gap, 1.0, 1.0 - foot - gap))
-    data, origin = result.data, 0.0
-    if isinstance(data, Samples) and len(data.tags) > 1:  # all operations, from the first request
-        origin = first
-        data = Samples(
-            start=data.start, duration=data.duration, intended=data.intended, outcome=data.outcome,
-            unit=data.unit, run=data.run,
-        )  # fmt: skip
-    timeline(data, ax=upper, unit=unit, title="", subtitle="")
+    timeline({"": result.data}, ax=upper, unit=unit, title="", subtitle="")  # all operations
     limits = upper.get_xlim()
     least = (limits[1] - limits[0]) / max(width, 1.0)  # narrower than a point, it may vanish
     columns = (result.stalls[name].tolist() for name in ("start", "end", "suspect"))
     for begin, until, suspect in zip(*columns, strict=True):
         shade, end = colour.get(suspect, GREY), max(until, begin + least)
-        upper.axvspan(begin - origin, end - origin, color=shade, alpha=0.3, linewidth=0, zorder=0)
+        upper.axvspan(begin, end, color=shade, alpha=0.3, linewidth=0, zorder=0)
     if shown:
         # One row per source, its name at the left within the row.
         lower = page.inset_axes((0.0, 0.0, 1.0, foot))
         size = min(8.0, 0.4 * min(_LANE, foot * points / len(shown)))
         for k, (name, events) in enumerate(shown):
             row, shade = len(shown) - 1 - k, colour.get(name, MUTED)
-            inside = events.between(first, first + span).shifted(-origin)
+            inside = events.between(first, first + span)
             start, end = inside.start, np.maximum(inside.end, inside.start + least)
             low, high = np.full(start.size, row + 0.14), np.full(start.size, row + 0.56)
             corners = ((start, low), (start, high), (end, high), (end, low))
