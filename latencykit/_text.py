@@ -239,6 +239,22 @@ def text_width(text: str) -> int:
     )
 
 
+def shorten(text: str, width: int) -> str:
+    """Return a name that takes at most `width` columns: its middle is left out.
+
+    >>> shorten("checkout-service-eu-west-3.hlog", 16)
+    'checkout…-3.hlog'
+    """
+    if text_width(text) <= width:
+        return text
+    head, tail = text, text
+    while text_width(head) > width // 2:
+        head = head[:-1]
+    while text_width(tail) > width - 1 - text_width(head):
+        tail = tail[1:]
+    return f"{head}…{tail}"
+
+
 def wrapped(text: str, width: int) -> str:
     """Return a text whose long lines are broken between words; what follows is indented."""
     import textwrap

@@ -508,11 +508,6 @@ class Calibration:
     machine: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @property
-    def honest(self) -> bool | None:
-        """True if the report can be trusted; None where the test is undecided."""
-        return None if self.verdict == "unknown" else self.verdict == "honest"
-
-    @property
     def table(self) -> pd.DataFrame:
         """One row per percentile: reported, truth, ratio; ns."""
         import pandas as pd

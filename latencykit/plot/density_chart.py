@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from latencykit._text import plain
+from latencykit._text import plain, shorten
 from latencykit._typing import Floats
 from latencykit.analysis.modes import find_modes
 from latencykit.core.distribution import Distribution
@@ -26,7 +26,7 @@ from latencykit.plot.series import (
     joined,
     slo_pairs,
 )
-from latencykit.plot.style import FEW, INK, MUTED, Look, current_axes, series_styles, shorten, tidy
+from latencykit.plot.style import FEW, INK, MUTED, Look, current_axes, series_styles, tidy
 from latencykit.units import format_value, percentile_name
 
 _SPREAD = "spread evenly within wide buckets, of which the file gives only a range"

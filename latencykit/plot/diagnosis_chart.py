@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from latencykit._text import format_items, plain
+from latencykit._text import format_items, plain, shorten
 from latencykit.core.percentile_rows import Doubt
 from latencykit.core.summary import Summary
 from latencykit.errors import require
@@ -15,7 +15,7 @@ from latencykit.plot.curves import curve_of, grid_of, nines_of, place_of
 from latencykit.plot.label_layout import head
 from latencykit.plot.percentile_chart import percentiles
 from latencykit.plot.series import joined
-from latencykit.plot.style import INK, RED, Look, current_axes, shorten, size_in_points
+from latencykit.plot.style import INK, RED, Look, current_axes, size_in_points
 from latencykit.plot.timeline_chart import timeline
 from latencykit.units import NANOSECONDS, format_duration
 

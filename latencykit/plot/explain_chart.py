@@ -12,7 +12,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 
-from latencykit._text import format_items, plain
+from latencykit._text import format_items, plain, shorten
 from latencykit.analysis.coincidence import Coincidence
 from latencykit.analysis.explain import Explanation
 from latencykit.core.samples import Samples
@@ -29,7 +29,6 @@ from latencykit.plot.style import (
     MUTED,
     Look,
     current_axes,
-    shorten,
     size_in_points,
     tidy,
 )

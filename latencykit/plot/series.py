@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from latencykit._limits import check_series
-from latencykit._text import brief_list, cause_text, option, plain
+from latencykit._text import brief_list, cause_text, option, plain, shorten
 from latencykit._typing import PathOrFrame, is_path_or_frame
 from latencykit.core import Data, is_samples, is_summary
 from latencykit.core.evidence import Evidence
@@ -17,7 +17,7 @@ from latencykit.core.key_statistics import not_answered
 from latencykit.core.percentile_rows import Doubt, statistic_text
 from latencykit.core.run import TOTAL, shown_parts
 from latencykit.errors import DataNotAvailableError, IncompatibleDataError, InvalidArgumentError
-from latencykit.plot.style import role_of, shorten
+from latencykit.plot.style import role_of
 from latencykit.units import (
     NANOSECONDS,
     format_count,

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
+from latencykit._text import shorten
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -84,13 +86,6 @@ def role_of(label: str, data: Any) -> str | None:
     if words & _RAW:
         return "raw"
     return "honest" if words & _HONEST else None
-
-
-def shorten(text: str, limit: int) -> str:
-    """Return a name that fits, without its middle: names differ at their ends."""
-    if len(text) <= limit:
-        return text
-    return text[: limit // 2] + "…" + text[-(limit - limit // 2 - 1) :]
 
 
 _ENDING = re.compile(r"(?<=\w)\.[a-z]\w{0,8}(?=$|, )", re.IGNORECASE)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from latencykit._arrays import read_only
 from latencykit._records import record
-from latencykit._text import plain
+from latencykit._text import plain, shorten
 from latencykit._typing import Floats
 from latencykit.core.histogram_log import HistogramLog, interval_series
 from latencykit.core.quantiles import is_resolved
@@ -45,7 +45,6 @@ from latencykit.plot.style import (
     ground_of,
     marked,
     series_styles,
-    shorten,
     size_in_points,
     tidy,
 )

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from latencykit._text import guarded, markdown_text, printable, terminal_width, text_width
+from latencykit._text import guarded, markdown_text, printable, shorten, terminal_width, text_width
 from latencykit.units import (
     NANOSECONDS,
     format_percentile,
@@ -172,32 +172,16 @@ _NAME, _LEAST = 16, 8
 _GAP = "  "
 
 
-def shortened(text: str, width: int) -> str:
-    """Return a name that takes at most `width` columns: its middle is left out.
-
-    >>> shortened("checkout-service-eu-west-3.hlog", 16)
-    'checkout…-3.hlog'
-    """
-    if text_width(text) <= width:
-        return text
-    head, tail = text, text
-    while text_width(head) > width // 2:
-        head = head[:-1]
-    while text_width(tail) > width - 1 - text_width(head):
-        tail = tail[1:]
-    return f"{head}…{tail}"
-
-
 def _short_texts(texts: Sequence[str], widths: Sequence[int]) -> list[str]:
     """Return texts that take at most `widths` columns, distinct where the texts are."""
-    short = [shortened(text, width) for text, width in zip(texts, widths, strict=True)]
+    short = [shorten(text, width) for text, width in zip(texts, widths, strict=True)]
     distinct = list(dict.fromkeys(texts))
     if len({*short}) >= len(distinct):
         return short
     from latencykit.plot.style import short_names
 
     named = dict(zip(distinct, short_names(distinct, min(widths)), strict=True))
-    return [shortened(named[text], width) for text, width in zip(texts, widths, strict=True)]
+    return [shorten(named[text], width) for text, width in zip(texts, widths, strict=True)]
 
 
 def fitted(
@@ -230,7 +214,7 @@ def fitted(
             kept.remove(k)
     heading: list[str] = []
     if room(_NAME) < 0 and len(kept) > 2 and len({row[kept[0]] for row in table[1:]}) == 1:
-        heading = [shortened(table[1][kept.pop(0)], width)]
+        heading = [shorten(table[1][kept.pop(0)], width)]
     if room(_LEAST) < 0:
         columns = _one_line_per_column([[row[k] for k in kept] for row in table], width)
         return "\n".join([*heading, columns])
@@ -245,7 +229,7 @@ def fitted(
         target = max(_LEAST, size + room(10**6), *(other - 1 for other in others if other < size))
         size = min(target, size - 1)
         texts = _short_texts([row[widest] for row in table[1:]], [size] * len(rows))
-        for row, text in zip(table, [shortened(table[0][widest], size), *texts], strict=True):
+        for row, text in zip(table, [shorten(table[0][widest], size), *texts], strict=True):
             row[widest] = text
     return "\n".join(
         [*heading, _aligned([[row[k] for k in kept] for row in table], sum(k < left for k in kept))]
@@ -287,7 +271,7 @@ def _one_line_per_column(table: Sequence[Sequence[str]], width: int) -> str:
     return "\n\n".join(
         _aligned(
             [
-                [shortened(cell, label if not k else most) for k, cell in enumerate(line)]
+                [shorten(cell, label if not k else most) for k, cell in enumerate(line)]
                 for line in zip(header, *part, strict=True)
             ],
             1,

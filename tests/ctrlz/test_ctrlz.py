@@ -51,7 +51,7 @@ def _own(mode: str, *flags: str) -> list[str]:
 @live
 def test_the_open_client_is_honest() -> None:
     found = ctrlz(_own("open", *PACED), **SHORT)
-    assert (found.verdict, found.honest) == ("honest", True)
+    assert found.verdict == "honest"
     if Path("/proc/net/tcp").exists():
         assert found.model == "open"
     row = next(row for row in found.rows if row.percentile == 99)
@@ -64,7 +64,6 @@ def test_the_open_client_is_honest() -> None:
 def test_the_closed_client_omits() -> None:
     found = ctrlz(_own("closed", *PACED), **SHORT)
     assert found.verdict == "omits"
-    assert found.honest is False
     assert any("scheduled requests were sent" in reason for reason in found.reasons)
     if Path("/proc/net/tcp").exists():
         assert found.model == "paced"
