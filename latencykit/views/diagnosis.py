@@ -491,26 +491,20 @@ def html_of(result: Diagnosis) -> str:
     raw, corrected = _texts(result, result.raw), _texts(result, result.corrected)
     corrected |= {p: format_value(high, result.raw.unit) for p, (_, high) in result.most.items()}
     rows = [(percentile_name(p), raw.get(p, ""), corrected.get(p, "")) for p, *_ in result.rows]
-    title = result.run.source or result.run.tool or "this measurement"
     fact, *others = result.sentences
     lines = [*others, *result.detected_stalls.notes, result.advice]
     correction = _USERS if result.most else _correction(result.verdict)
     title_of = TITLES[result.verdict]
-    return verdict_html(title, result.verdict, title_of, fact, correction, rows, lines)
+    return verdict_html(_name_of(result), result.verdict, title_of, fact, correction, rows, lines)
 
 
 def text_of(result: Diagnosis) -> str:
     """Return the diagnosis as a console shows it."""
-    raw, corrected = _texts(result, result.raw), _texts(result, result.corrected)
-    lines = [f"{result.verdict}: {TITLES[result.verdict]}", *(f"  {s}" for s in result.sentences)]
-    for p, *_ in result.rows:
-        text = f"  {percentile_name(p):<8} {raw.get(p, ''):>9}"
-        if p in corrected:
-            text += f"  would have been {corrected[p]}"
-        elif p in result.most:
-            text += f"  at most {format_value(result.most[p][1], result.raw.unit)}"
-        lines.append(text)
-    return "\n".join([*lines, *([f"  {result.advice}"] if result.advice else [])])
+    return diagnosis_text([diagnosis_record(_name_of(result), result)], "table")
+
+
+def _name_of(result: Diagnosis) -> str:
+    return result.run.source or result.run.tool or "this measurement"
 
 
 # ------------------------------------------------------------

@@ -68,7 +68,7 @@ def as_sentence(text: str) -> str:
     """Return a text with a capital, unless it begins with code, and a full stop; empty stays."""
     if not text:
         return ""
-    first = text[:1] if re.match(r"lk\.|[a-z]+[\d_:]", text) else text[:1].upper()
+    first = text[:1] if re.match(r"lk\.|[a-z]+[\d_:=]", text) else text[:1].upper()
     return f"{first}{text[1:]}{'' if text.endswith(('.', '!')) else '.'}"
 
 
