@@ -2,8 +2,8 @@
 
 Every label has candidate places with a cost each (how far from its curve, how far from where it
 would like to be). A place that a curve or a fixed text crosses is out; one that lies nearer to a
-foreign curve than to its own costs more. Of all labels together the cheapest set of places that do
-not overlap is taken. This is plain geometry in pixels; the artists are below.
+foreign curve than to its own costs more. Each label takes the cheapest place that the others leave.
+This is plain geometry in pixels; the artists are below.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -35,9 +34,6 @@ from latencykit.plot.style import FEW, INK, MUTED, ground_of, lighten, short_nam
 _CLEAR = 3.0
 """Pixels that remain free around a label."""
 
-_TAKEN = 400
-"""Number of a label's best places that are tried against the other labels."""
-
 
 @record()
 class LabelRequest:
@@ -60,20 +56,14 @@ class Placement:
 
 def points_of(vertices: Floats) -> Floats:
     """Return points on a polyline at most 2 pixels apart; it may be broken by NaN."""
-    if len(vertices) < 2:
-        return vertices[np.isfinite(vertices).all(1)] if len(vertices) else np.zeros((0, 2))
     start, move = vertices[:-1], np.diff(vertices, axis=0)
     known = np.isfinite(move).all(1)
     start, move = start[known], move[known]
-    if not len(start):
-        return vertices[np.isfinite(vertices).all(1)]
-    parts = np.maximum(1, np.ceil(np.abs(move).max(1) / 2)).astype(np.intp)
+    parts = np.maximum(1, np.ceil(np.abs(move).max(1, initial=0) / 2)).astype(np.intp)
     segment = np.repeat(np.arange(len(parts)), parts)
     share = (np.arange(len(segment)) - np.repeat(np.cumsum(parts) - parts, parts)) / parts[segment]
-    points = np.concatenate([start[segment] + move[segment] * share[:, None], (start + move)[-1:]])
-    # A dense log has many points on one pixel; one of them is enough.
-    cells, first = np.unique(np.floor(points), axis=0, return_index=True)
-    return points[np.sort(first)] if len(cells) < len(points) else points
+    between = start[segment] + move[segment] * share[:, None]
+    return np.concatenate([between, vertices[np.isfinite(vertices).all(1)]])
 
 
 def along(
@@ -148,8 +138,8 @@ def overlap(a: Floats, b: Floats) -> NDArray[np.bool_]:
 
 def _judged(
     request: LabelRequest, curves: Sequence[Floats], fixed: Floats
-) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-    """Boxes of a label's best places, cheapest first, their costs, and which nothing crosses."""
+) -> tuple[Floats, NDArray[np.bool_]]:
+    """Boxes of a label's places, cheapest first, and which of them nothing crosses."""
     boxes = np.concatenate([request.corners, request.corners + np.array(request.size)], 1)
     costs, hits = request.costs.copy(), np.zeros(len(boxes), np.int64)
     own, other = np.full(len(boxes), np.inf), np.full(len(boxes), np.inf)
@@ -169,50 +159,32 @@ def _judged(
     if request.own:
         costs = costs + 2.0 * np.clip(1.5 - other / np.maximum(own, 1.0), 0.0, 1.0)
     costs = costs + 0.8 * np.clip(1.0 - other / 14.0, 0.0, 1.0)
-    if len(fixed):
-        hits += 50 * overlap(boxes, fixed).sum(1)
+    hits += 50 * overlap(boxes, fixed).sum(1)
     free = hits == 0
     costs = np.where(free, costs, 100.0 + hits + costs)
-    best = np.argsort(costs, kind="stable")[:_TAKEN]
-    return boxes[best], costs[best], free[best]
+    order = np.argsort(costs, kind="stable")
+    return boxes[order], free[order]
 
 
 def place(
     requests: Sequence[LabelRequest], curves: Sequence[Floats], fixed: Floats | None = None
 ) -> list[Placement | None]:
     """Return a place for every label, so that no two overlap."""
-    # Each label in turn takes the cheapest place that is left. Up to four labels are tried in every
-    # order, of which the cheapest counts; more in the order given, or with those that find no place
-    # before the others.
+    # Each label takes the cheapest place that is left, those that have the fewest first.
     taken = np.zeros((0, 4)) if fixed is None else fixed
     judged = [_judged(request, curves, taken) for request in requests]
-    count = len(judged)
-    best: tuple[float, list[Placement | None]] | None = None
-    orders = [list(order) for order in permutations(range(count))] if count <= 4 else []
-    orders = orders or [list(range(count))]
-    for order in orders:  # which grows
-        total, boxes, crowded = 0.0, np.zeros((0, 4)), list[int]()
-        places: list[Placement | None] = [None] * count
-        for k in order:
-            spots, costs, free = judged[k]
-            if not len(spots):
-                total += 1000.0
-                continue
-            padded = spots + np.array([-_CLEAR, -_CLEAR, _CLEAR, _CLEAR])
-            clear = ~overlap(padded, boxes).any(1)
-            crowded += [] if (clear & free).any() else [k]
-            chosen = int(np.argmax(clear))
-            total += float(costs[chosen]) + (0.0 if clear.any() else 500.0)
-            boxes = np.concatenate([boxes, spots[chosen : chosen + 1]])
-            x, y = spots[chosen, :2].tolist()
-            places[k] = Placement(x, y, bool(free[chosen] and clear.any()))
-        if best is None or total < best[0]:
-            best = total, places
-        first = crowded + [k for k in order if k not in crowded]
-        if count > 4 and first not in orders and len(orders) <= count:
-            orders.append(first)
-    assert best is not None
-    return best[1]
+    places: list[Placement | None] = [None] * len(judged)
+    boxes = np.zeros((0, 4))
+    for k in sorted(range(len(judged)), key=lambda k: int(judged[k][1].sum())):
+        spots, free = judged[k]
+        if not len(spots):
+            continue
+        clear = ~overlap(spots + np.array([-_CLEAR, -_CLEAR, _CLEAR, _CLEAR]), boxes).any(1)
+        chosen = int(np.argmax(clear))
+        boxes = np.concatenate([boxes, spots[chosen : chosen + 1]])
+        x, y = spots[chosen, :2].tolist()
+        places[k] = Placement(x, y, bool(free[chosen] and clear.any()))
+    return places
 
 
 def apart(targets: Floats, step: float, low: float, high: float) -> Floats:
