@@ -44,6 +44,15 @@ EXPLANATIONS = {
 }
 """Explanations of a stall, and how a sentence names them."""
 
+TITLES = {
+    "omits": "requests were omitted",
+    "clean": "nothing was omitted",
+    "no stall": "no stall that could hide requests",
+    "service times": "service times",
+    "unknown": "undecided",
+}
+"""Verdicts as headings have them."""
+
 OMISSION = ("waits", "catches up")
 COMPLETE = ("recorded", "isolated")
 _SENT, _END = "requests sent", "end of the run"

@@ -34,13 +34,6 @@ _TICKS = (
     1.1, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0, 1e3, 1e4, 1e5, 1e6,
 )  # fmt: skip
 _NARROWEST = 1.02
-_VERDICTS = {
-    "same": "No change",
-    "better": "Better",
-    "worse": "Worse",
-    "mixed": "Mixed",
-    "inconclusive": "Inconclusive",
-}
 
 
 def compare(
@@ -170,7 +163,7 @@ def compare(
     finding = f"{percentile_name(named.percentile or 0.0)} {format_change(named.change)}".rstrip()
     if named.low > -1 and not math.isinf(named.high):
         finding += f" ({format_change(named.low)} to {format_change(named.high)})"
-    finding = f"{_VERDICTS[comparison.verdict]}: {finding}"
+    finding = f"{comparison.verdict.capitalize()}: {finding}"
     head(ax, finding, " · ".join(parts), title, subtitle)
     return ax
 

@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from latencykit._text import format_items, plain, shorten
+from latencykit.analysis.explanations import TITLES
 from latencykit.core.percentile_rows import Doubt
 from latencykit.core.summary import Summary
 from latencykit.errors import require
@@ -23,13 +24,6 @@ if TYPE_CHECKING:
     from latencykit.analysis.diagnosis import Diagnosis
     from latencykit.ctrlz.run import Calibration
 
-_VERDICTS = {
-    "omits": "coordinated omission detected",
-    "clean": "no coordinated omission",
-    "no stall": "no stall that could hide requests",
-    "service times": "service times",
-    "unknown": "coordinated omission undecided",
-}
 _MOST_STALLS = 12
 _DEEP = 30.0
 """The lower bound lies this many times above the curve: space for words between them."""
@@ -126,7 +120,7 @@ def diagnosis(
     if result.method is not None:
         notes.append("corrected: dashed where it is based on the stalls")
     conditions = joined({label: result.raw}, plain(" · ".join(notes), 200))
-    head(page, f"{label}: {_VERDICTS[result.verdict]}", conditions, title, subtitle)
+    head(page, f"{label}: {TITLES[result.verdict]}", conditions, title, subtitle)
     return page
 
 

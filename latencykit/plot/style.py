@@ -28,7 +28,7 @@ COLOURS = (BLUE, "#d17d00", "#00876c", "#9c2f8f", "#30343b", "#4f9fdc")
 MARKERS = ("None", "o", "s", "^")
 """One per round of the colours. Dashes are for what is uncertain: they never name a series."""
 
-_LIGHT = {
+LIGHT = {
     INK: "#e9ebee", MUTED: "#a9afb9", EDGE: "#69707b", GRID: "#33373e", GROUND: "#1e2126",
     GAP: "#2b2f36", WARM: "#2b241a", RED: "#f0625e", BLUE: "#6aaef7", "#30343b": "#c6cbd3",
     "#00876c": "#2eb398", "#9c2f8f": "#d77bca",
@@ -180,14 +180,14 @@ def lighten(ax: Axes) -> None:
 
     for artist in ax.findobj():
         if isinstance(artist, AnyAxes):
-            ink, edge, grid = (_LIGHT[part] for part in (INK, EDGE, GRID))
+            ink, edge, grid = (LIGHT[part] for part in (INK, EDGE, GRID))
             artist.tick_params(which="both", grid_color=grid, labelcolor=ink, color=edge)
         for part in ("color", "facecolor", "edgecolor", "markerfacecolor", "markeredgecolor"):
             get, put = (getattr(artist, f"{verb}_{part}", None) for verb in ("get", "set"))
             if get is None or put is None or isinstance(artist, AnyAxes):
                 continue
             old = to_rgba_array(get())
-            new = [_LIGHT.get(to_hex(colour), colour) for colour in old]
+            new = [LIGHT.get(to_hex(colour), colour) for colour in old]
             if any(isinstance(colour, str) for colour in new):
                 with_alpha = to_rgba_array(new)
                 with_alpha[:, 3] = old[:, 3]

@@ -12,7 +12,7 @@ from latencykit._records import record
 from latencykit._text import brief_list, esc, format_items, option, printable
 from latencykit._typing import PercentileName
 from latencykit.analysis.diagnosis import Diagnosis, Method, Verdict
-from latencykit.analysis.explanations import COMPLETE, EXPLANATIONS, OMISSION
+from latencykit.analysis.explanations import COMPLETE, EXPLANATIONS, OMISSION, TITLES
 from latencykit.analysis.omission import BOUND, SPOILED, VERDICT
 from latencykit.core.consistency import contradiction
 from latencykit.core.histogram import Histogram
@@ -41,15 +41,6 @@ if TYPE_CHECKING:
 
 # ------------------------------------------------------------
 # What a diagnosis says: fact, consequence, how sure.
-
-TITLES: dict[str, str] = {
-    "omits": "requests were omitted",
-    "clean": "nothing was omitted",
-    "no stall": "no stall that could hide requests",
-    "service times": "service times",
-    "unknown": "undecided",
-}
-"""Verdicts as headings have them."""
 
 
 @record()

@@ -17,21 +17,19 @@ from latencykit.errors import DataNotAvailableError, MissingPackageError
 from latencykit.plot.axes import log_ticks, second_of
 from latencykit.plot.curves import curve_of, end_words, place_of
 from latencykit.plot.series import as_series, drawable, measured
-from latencykit.plot.style import BLUE, RED, series_styles
+from latencykit.plot.style import AMBER, BLUE, LIGHT, RED, series_styles
 from latencykit.plot.timeline_chart import as_log, envelope, intervals_of
 from latencykit.units import format_percentile, format_value
 from latencykit.views.page_data import nice_width
 
-_PALETTE = (
-    (79, 159, 220),
-    (209, 125, 0),
-    (0, 170, 135),
-    (190, 90, 180),
-    (150, 155, 165),
-    (11, 92, 191),
-)
-_RAW, _HONEST = (208, 49, 45), (79, 159, 220)
-_ONE = ((100.0, "max", _RAW), (99.0, "p99", (199, 119, 0)), (50.0, "p50", _HONEST))
+
+def _rgb(colour: str) -> tuple[int, int, int]:
+    """A chart's colour as a terminal takes it: that of a dark ground."""
+    red, green, blue = bytes.fromhex(LIGHT.get(colour, colour).removeprefix("#"))
+    return red, green, blue
+
+
+_ONE = ((100.0, "max", _rgb(RED)), (99.0, "p99", _rgb(AMBER)), (50.0, "p50", _rgb(BLUE)))
 
 Line = tuple["Floats", "Floats", str, tuple[int, int, int]]
 
@@ -109,10 +107,7 @@ def terminal_chart(
 
 
 def _looks(named: Mapping[str, object]) -> list[tuple[int, int, int]]:
-    """Raw measurements red and corrected ones blue where both are shown; else a colour each."""
-    styles = [style["color"] for style in series_styles(named).values()]
-    roles = {RED: _RAW, BLUE: _HONEST} if RED in styles else {}
-    return [roles.get(style) or _PALETTE[k % len(_PALETTE)] for k, style in enumerate(styles)]
+    return [_rgb(style["color"]) for style in series_styles(named).values()]
 
 
 def _figure(

@@ -221,7 +221,7 @@ def test_course_above_and_curves_below() -> None:
     assert line(lower, "raw").get_color() == RED
     assert line(lower, "corrected").get_color() == BLUE
     heading = page.artists[-1]
-    assert heading.title == "hey: coordinated omission detected"
+    assert heading.title == "hey: requests were omitted"
     assert heading.conditions.startswith("from 7.0 s on, nothing was answered for 6 s")
     assert "10 ms" in heading.conditions
 
