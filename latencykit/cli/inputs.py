@@ -384,17 +384,12 @@ def pairs_of(
     # several names may be of one file each
     given = given.selecting(anywhere=len(given.selection.series) > 1)
     read = _each_file(replace(given, files=(*chosen[0], *chosen[1])), noted=False)
-    halves = [
-        [entry.data for series in files for entry in series]
-        for files in (read[: len(paths[0])], read[len(paths[0]) :])
-    ]
+    split = read[: len(paths[0])], read[len(paths[0]) :]
+    halves = [[entry.data for series in files for entry in series] for files in split]
     if problem := nothing_in_common(*halves):
         raise DataNotAvailableError(problem)
     print_notes([entry for series in read for entry in series], every=given.notes)
-    sides = [
-        [run for series in files for run in _runs_in(series)]
-        for files in (read[: len(paths[0])], read[len(paths[0]) :])
-    ]
+    sides = [[run for series in files for run in _runs_in(series)] for files in split]
     if all(len(run) == 1 for side in sides for run in side):
         return {"": ([run[0] for run in sides[0]], [run[0] for run in sides[1]])}
     runs = [{entry.series: entry for entry in run} for side in sides for run in side]

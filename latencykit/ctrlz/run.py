@@ -754,11 +754,9 @@ def _applicable(
     unread = late is not None and late.octets
     over = judgement.verdict == "overcorrects"
     # The utilisation of the server, or of the connections where that is higher.
-    connections, load = (
-        plan.connections if plan.has_placeholder("connections") else 0,
-        observed.busy or 0.0,
-    )
-    connections = connections if late is None else late.connections
+    load, connections = observed.busy or 0.0, 0 if late is None else late.connections
+    if late is None and plan.has_placeholder("connections"):
+        connections = plan.connections
     if plan.has_placeholder("rate", "rate_per_connection") and connections:
         load = max(load, plan.rate * (observed.base or 0.0) / 1e9 / connections)
     stall = 1e9 * observed.stall.seconds

@@ -37,13 +37,9 @@ class Store:
     def __repr__(self) -> str:
         return f"Store({without_secrets(self.place)!r})"
 
-    def exists(self) -> bool:
-        """Return True if the folder exists; a bucket has none."""
-        return self._remote or Path(self.place).is_dir()
-
     def names(self) -> list[str]:
         """Return the names of all runs, in the order of their times."""
-        if not self.exists():
+        if not (self._remote or Path(self.place).is_dir()):  # a bucket has no folder
             return []
         if self._remote:
             system, path = storage(self.place)

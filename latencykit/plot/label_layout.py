@@ -191,8 +191,6 @@ def apart(targets: Floats, step: float, low: float, high: float) -> Floats:
     """Return positions at least `step` apart in [low, high], around `targets`."""
     # Pushed up and pushed down as far as need be; half-way between both, labels keep their distance
     # and lie around where they would like to be.
-    if not targets.size:
-        return targets
     step = min(step, (high - low) / max(targets.size - 1, 1))
     order, below = np.argsort(targets, kind="stable"), step * np.arange(targets.size)
     free = np.clip(targets[order], low, high) - below

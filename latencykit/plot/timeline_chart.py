@@ -393,8 +393,7 @@ def timeline(
             forms.insert(0, f"stall {length} · {number} missing")
             forms.insert(0, f"stall {length} · ~{number} requests missing")
         spans.add(ax, float(start), float(stop), forms)
-    if spans.texts:
-        ax.add_artist(spans)
+    ax.add_artist(spans)
     if rate:  # requests per second along the foot, the failed ones in amber
         rates = {label: envelope(part, part.rate, columns) for label, part in timed.items()}
         top = max(float(np.nanmax(shown.high, initial=0.0)) for shown in rates.values())

@@ -260,13 +260,8 @@ def comparison_section(
         header = ["", *map(esc, names), "change", "95 % interval", "changed"]
         unfair = [f"not alike: {comparison.unfair}"] if comparison.unfair else []
         # The reasons come first: without them the numbers may seem to contradict the verdict.
-        why, further = (
-            bullets(map(as_sentence, texts))
-            for texts in (
-                [*unfair, headline(comparison), *comparison.reasons],
-                [*comparison.warnings, *notes],
-            )
-        )
+        why = bullets(map(as_sentence, [*unfair, headline(comparison), *comparison.reasons]))
+        further = bullets(map(as_sentence, [*comparison.warnings, *notes]))
         verdict = f"{name} {badge(comparison.verdict)}"
         content = f"{why}{table(header, rows)}{further}"
         parts.append(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, TypedDict, cast
 from latencykit._text import esc, prose
 from latencykit.views.markup import bullets, table
 from latencykit.views.tables import MOST_ROWS, Cell, Table
-from latencykit.views.values import number, percent, record_from
+from latencykit.views.values import percent, record_from
 
 if TYPE_CHECKING:
     from latencykit.analysis.explain import Explanation
@@ -83,11 +83,8 @@ def explanation_record(name: str, explanation: Explanation) -> ExplanationRecord
         ExplanationRecord,
         explanation,
         name=name,
-        threshold=number(explanation.threshold),
         attributes=[record_from(AttributeRecord, row) for row in attributes.to_dict("records")],
         events=[record_from(EventsRecord, row) for row in events],
-        findings=list(explanation.findings),
-        notes=list(explanation.notes),
     )
 
 

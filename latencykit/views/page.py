@@ -410,11 +410,8 @@ def numbers_table(series: Sequence[PageSeries], percentiles: Sequence[float]) ->
             text = "" if row is None else _cell(row, record)
             cells.append(f"<td data-percentile='{format_percentile(p)}'{value}>{text}</td>")
         cells.append(f"<td>{_statistic(record, 'mean')}</td>")
-        swatch, name = (
-            f"<i class='swatch {' '.join(entry.look)}'></i>",
-            esc(entry.short or entry.name),
-        )
-        head = f"<th scope='row'>{swatch}{name}</th>"
+        name = f"<i class='swatch {' '.join(entry.look)}'></i>{esc(entry.short or entry.name)}"
+        head = f"<th scope='row'>{name}</th>"
         body.append(f"<tr data-series='{position}'>{head}{''.join(cells)}</tr>")
     return (
         f"<div class='scroll' tabindex='0'><table><thead><tr>{columns}</tr></thead>"

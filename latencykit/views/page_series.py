@@ -26,15 +26,7 @@ from latencykit.plot.curves import curve_of, shown_points
 from latencykit.plot.series import evidence_of
 from latencykit.plot.style import BLUE, COLOURS, MARKERS, RED, series_styles, short_names
 from latencykit.units import format_count
-from latencykit.views.page_data import (
-    FINE,
-    LEAST_FINE,
-    MOST,
-    PageBins,
-    packed,
-    page_bins,
-    started,
-)
+from latencykit.views.page_data import FINE, LEAST_FINE, MOST, PageBins, packed, page_bins, started
 from latencykit.views.series import SeriesRecord, model_record, series_record
 from latencykit.views.values import PercentileRecord, number, numbers, summary_rows
 
