@@ -485,17 +485,14 @@ def html_of(result: Diagnosis) -> str:
     fact, *others = result.sentences
     lines = [*others, *result.detected_stalls.notes, result.advice]
     correction = _USERS if result.most else _correction(result.verdict)
-    title_of = TITLES[result.verdict]
-    return verdict_html(_name_of(result), result.verdict, title_of, fact, correction, rows, lines)
+    title, title_of = result.run.source or result.run.tool, TITLES[result.verdict]
+    title = title or "this measurement"
+    return verdict_html(title, result.verdict, title_of, fact, correction, rows, lines)
 
 
 def text_of(result: Diagnosis) -> str:
     """Return the diagnosis as a console shows it."""
-    return diagnosis_text([diagnosis_record(_name_of(result), result)], "table")
-
-
-def _name_of(result: Diagnosis) -> str:
-    return result.run.source or result.run.tool or "this measurement"
+    return diagnosis_text([diagnosis_record(result.verdict, result)], "table")
 
 
 # ------------------------------------------------------------

@@ -150,6 +150,7 @@ def test_a_trace_of_a_loop_that_waited() -> None:
     missing = int(found.stalls["missing"].sum())
     assert missing == pytest.approx(1196, abs=2)
     assert f"{missing:,} are missing" in found.sentences[1], "the list of stalls says the same"
+    assert repr(found).startswith("omits: ")
     assert "had they been sent" in repr(found)
 
 
