@@ -151,7 +151,7 @@ def test_diagnose_counts_what_was_as_slow_where_sends_are_unknown():
     stats = {"max": 4e9, "mean": 5e7}
     report = lk.Histogram.from_percentiles([50, 99], [1e6, 4e6], 2000, reported_stats=stats)
     found = lk.diagnose(report.with_run(duration=20.0, connections=8))
-    assert "400 requests were due in that time\n" in str(found)
+    assert "400 requests were due in that time.\n" in str(found)
 
 
 def test_diagnose_of_all_series_is_one_finding(run, tmp_path):

@@ -21,10 +21,10 @@ from latencykit.plot.files import save
 from latencykit.plot.label_layout import EndLabels
 from latencykit.plot.series import as_series, chart_title, conditions, read_paths
 from latencykit.plot.style import (
-    _LIGHT,
     BLUE,
     COLOURS,
     INK,
+    LIGHT,
     UNCERTAIN,
     UNSUPPORTED,
     lighten,
@@ -142,7 +142,7 @@ def test_each_colour_of_an_artist_is_exchanged_by_itself() -> None:
         change = plot.compare(world("compared"), ax=Figure().add_subplot())
     assert all(np.mean(to_rgb(area.get_facecolor())) < 0.3 for area in change.patches)
     assert {to_rgb(one.get_markerfacecolor()) for one in change.lines} >= {to_rgb("black")}
-    light = [to_rgba(colour, 0.5) for colour in (_LIGHT[INK], _LIGHT[BLUE], "#123456")]
+    light = [to_rgba(colour, 0.5) for colour in (LIGHT[INK], LIGHT[BLUE], "#123456")]
     assert np.allclose(lines.get_color(), light)
 
 
