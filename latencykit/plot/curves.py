@@ -50,8 +50,7 @@ class Curve:
     @property
     def top(self) -> float:
         """The highest value known: the maximum, or the least that it can be."""
-        last = float(self.value[-1])
-        return last if self.bound is None else max(self.bound, last, self.top_low)
+        return max(self.bound or 0.0, float(self.value[-1]), self.top_low)
 
     @cached_property
     def resolved(self) -> NDArray[np.bool_]:
@@ -170,12 +169,6 @@ def end_words(curve: Curve) -> str:
         return f"≥ {show(curve.top)} ({format_items(curve.censored, 'request')})"
     top = show(curve.top) if curve.top_known else format_range(curve.top_low, curve.top, show)
     return f"max {top}"
-
-
-def shaded(curves: Mapping[str, Curve]) -> str:
-    """Return what a chart says of areas that `spread` fills, if there are any."""
-    wide = any(curve.wide for curve in curves.values())
-    return "shaded: the file gives only a range" if wide else ""
 
 
 # ------------------------------------------------------------
@@ -297,10 +290,11 @@ def band(
         fill(at, *edges, step="pre", label="_band", **look)
 
 
-def band_note(ax: Axes, confidence: float | None) -> str:
-    """Return what the bands of a chart are, or nothing where there are none."""
-    drawn = any(area.get_label() == "_band" for area in ax.collections)
-    return f"band: {100 * (confidence or 0.0):g} % interval" if drawn else ""
+def area_notes(ax: Axes, confidence: float | None) -> list[str]:
+    """Return what the bands of a chart are, and the areas between the edges of wide buckets."""
+    drawn = {artist.get_label() for artist in (*ax.collections, *ax.lines)}
+    band = f"band: {100 * (confidence or 0.0):g} % interval" if "_band" in drawn else ""
+    return [band, "shaded: the file gives only a range" if "_edge" in drawn else ""]
 
 
 def band_ends(

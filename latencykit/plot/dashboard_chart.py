@@ -17,7 +17,7 @@ from latencykit.core.key_statistics import key_statistics
 from latencykit.core.percentile_rows import statistic_text
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
-from latencykit.plot.curves import band_note, curve_of, shaded
+from latencykit.plot.curves import area_notes
 from latencykit.plot.density_chart import density
 from latencykit.plot.diagnosis_chart import stall_rows
 from latencykit.plot.label_layout import head
@@ -159,18 +159,12 @@ def dashboard(
             _write(beside, 0.0, y, plain(line, 80), fontsize=8, color=MUTED)
     else:
         _table(beside, counted)
-    curves = {
-        label: curve_of(part)
-        for label, part in counted.items()
-        if isinstance(part, Histogram) and part.count
-    }
     bracketed = any(text.get_text().startswith("(") for text in beside.texts)
     brackets = "in brackets: uncertain" if bracketed else ""
     default = chart_title(counted)
     measured = default if finding else ""
     dashes = dashes_note(doubts_from(series, counted))
-    notes = [measured, lines if timed else "", dashes, brackets, band_note(lower, band)]
-    notes.append(shaded(curves))
+    notes = [measured, lines if timed else "", dashes, brackets, *area_notes(lower, band)]
     head(page, finding or default, joined(counted, *notes), title, subtitle)
     return page
 

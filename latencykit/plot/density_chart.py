@@ -13,9 +13,8 @@ from latencykit._text import plain, shorten
 from latencykit._typing import Floats
 from latencykit.analysis.modes import find_modes
 from latencykit.core.distribution import Distribution
-from latencykit.core.percentile_rows import statistic_text
-from latencykit.core.quantiles import is_resolved
 from latencykit.plot.axes import share_text, value_axis
+from latencykit.plot.curves import curve_of, end_words
 from latencykit.plot.label_layout import LineLabels, head, lanes, named_tops
 from latencykit.plot.series import (
     Drawable,
@@ -96,14 +95,14 @@ def density(
     given = as_series(data)
     series, empty = drawable(given, "density")
     stored = next(iter(series.values())).unit
-    filled = {label: _Filled(part, given.get(label)) for label, part in series.items()}
-    low = min(part.lowest for part in filled.values())
-    high = max(part.highest for part in filled.values())
+    curves = {label: curve_of(part) for label, part in series.items()}
+    begins, shares_of_zeros = zip(*map(_lowest_and_zeros, series.values()), strict=True)
+    low, high = min(begins), max(curve.top for curve in curves.values())
     if high < low:  # nothing but zeros
         low, high = 1.0, 10.0
     edges = np.geomspace(low / 1.02, max(high, low * 1.5) * 1.02, bins + 1)
     parts = {label: shares(values, edges) for label, values in series.items()}
-    zeros = {label: part.zeros for label, part in filled.items()}
+    zeros = dict(zip(series, shares_of_zeros, strict=True))
     limits = [limit for _, limit in slo_pairs(slo)]
     zero = value_axis(
         ax, min([low, *limits]), max([high, *limits]), stored,
@@ -127,12 +126,12 @@ def density(
                 [zero, zero], [base, base + scale * zeros[label]], color=look["color"],
                 linewidth=5, solid_capstyle="butt", zorder=look["zorder"],
             )  # fmt: skip
-        top = max(filled[label].highest, ax.get_xlim()[0])
+        top = max(curves[label].top, ax.get_xlim()[0])
         above: Look = {"color": look["color"], "clip_on": False, "zorder": 31}
         mark: Look = {"marker": "|", "markersize": 11, "markeredgewidth": 2}
         ax.plot([top], [base], linestyle="none", label="_max", **mark, **above)
     if many:
-        tops = {label: part.maximum_text for label, part in filled.items()}
+        tops = {label: end_words(curve) for label, curve in curves.items()}
         ax.set_ylim(-0.1, len(series))
         lanes(ax, tops, [str(line.get_color()) for line in lines.values()], legend)
     else:
@@ -141,11 +140,13 @@ def density(
         # Each series is named at its peak; of a single one the modes are labelled; and the maxima.
         middle = np.sqrt(edges[1:] * edges[:-1])
         for label, part in parts.items():
-            own = filled[label]
-            for mode in own.modes if len(parts) == 1 else ():
+            model, origin = isinstance(series[label], Distribution), given[label]
+            evidence = origin.evidence() if hasattr(origin, "evidence") else None
+            modes = [] if model or len(parts) > 1 else find_modes(series[label], evidence)
+            for mode in modes:
                 place = int(np.searchsorted(edges, mode.value)) - 1
-                words = format_value(mode.value, own.unit, 2)
-                if len(own.modes) > 1:
+                words = format_value(mode.value, stored, 2)
+                if len(modes) > 1:
                     words += f"  {100 * mode.share:.2g} %"
                 at = (mode.value, float(part[max(place - 2, 0) : place + 3].max()))
                 labels.point(ax, words, at, [lines[label]], above=True, color=MUTED)
@@ -154,12 +155,12 @@ def density(
                 at = (float(middle[peak_at]), float(part[peak_at]))
                 bold: Look = {"fontsize": 9.5, "fontweight": "bold"}
                 labels.point(ax, plain(shorten(label, 32)), at, [lines[label]], above=True, **bold)
-        maxima = {label: (part.highest, part.maximum_text) for label, part in filled.items()}
+        maxima = {label: (curve.top, end_words(curve)) for label, curve in curves.items()}
         for words, members in named_tops(ax, maxima, across=True):
             colour = INK
             if len(members) == 1 and len(series) > 1:
                 colour = str(lines[members[0]].get_color())
-            at = (max(filled[members[-1]].highest, ax.get_xlim()[0]), 0.0)
+            at = (max(curves[members[-1]].top, ax.get_xlim()[0]), 0.0)
             named = [lines[label] for label in members]
             labels.point(ax, words, at, named, above=True, color=colour)
     for percentile, limit in slo_pairs(slo):
@@ -170,33 +171,18 @@ def density(
     ax.add_artist(labels)
     per_decade = bins / math.log10(edges[-1] / edges[0])
     tidy(ax, "latency" if stored != "none" else "value", "share per bin")
-    spread = _SPREAD if any(part.wide for part in filled.values()) else ""
+    spread = _SPREAD if any(curve.wide for curve in curves.values()) else ""
     finest = f"{per_decade:.0f} bins per decade"
     each = f"each lane up to {share_text(float(f'{peak / 0.9:.2g}'))}" if many else ""
     head(ax, chart_title(series), joined(series, empty, each, finest, spread), title, subtitle)
     return ax
 
 
-class _Filled:
-    """The buckets of a series that have values: their edges, and where its values begin and end."""
-
-    def __init__(self, data: Any, origin: Any) -> None:
-        model = isinstance(data, Distribution)
-        weights = data.probabilities if model else data.counts
-        index = data.index[weights > 0] if model else data.index
-        self.unit: str = data.unit
-        low, high = data.buckets.low(index), data.buckets.high(index)
-        # Buckets with values that may lie anywhere in more than a tenth of their value.
-        self.wide = bool((~is_resolved(low, high)).any())
-        evidence = origin.evidence() if hasattr(origin, "evidence") else None
-        self.modes = [] if model else find_modes(data, evidence)
-        middle = np.where(low > 0, low, high / 2)
-        self.lowest = float(middle[middle > 0][:1].min(initial=math.inf))
-        at_zero = float(weights[data.buckets.high(data.index) <= 0].sum())
-        self.zeros = at_zero if model else at_zero / data.count
-        censored = getattr(data, "censored", 0)
-        top = float(data.max)
-        self.highest = max(top, float(data.censored_at)) if censored else top
-        self.maximum_text = f"{'≥' if censored else 'max'} {format_value(self.highest, data.unit)}"
-        if not censored and not model:
-            self.maximum_text = f"max {statistic_text(data, 'max')}"
+def _lowest_and_zeros(data: Any) -> tuple[float, float]:
+    """Where the values above zero begin, and the share of those that are zero."""
+    model = isinstance(data, Distribution)
+    weights = data.probabilities if model else data.counts
+    low, high = data.buckets.low(data.index), data.buckets.high(data.index)
+    middle = np.where(low > 0, low, high / 2)[weights > 0]
+    zeros = float(weights[high <= 0].sum()) / (1 if model else data.count)
+    return float(middle[middle > 0].min(initial=math.inf)), zeros

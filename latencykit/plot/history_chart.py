@@ -15,6 +15,7 @@ from latencykit._text import format_items, plain
 from latencykit.analysis.judge import SETTINGS
 from latencykit.core.histogram import Histogram
 from latencykit.plot.axes import fit_values
+from latencykit.plot.density_chart import shares
 from latencykit.plot.label_layout import EndLabels, head
 from latencykit.plot.style import AMBER, BLUE, COLOURS, INK, MUTED, current_axes, tidy
 from latencykit.units import format_value
@@ -127,19 +128,12 @@ def history_heatmap(
     lows = [max(float(h.buckets.low(h.index)[0]), 1e-9) for h in histograms]
     low, high = min(lows), max(float(h.max) for h in histograms) * 1.02
     edges = np.geomspace(min(low, high / 1.5), high, _CELLS + 1)
-    shares = np.zeros((_CELLS, len(runs)))
-    for k, histogram in enumerate(histograms):
-        middle = np.sqrt(
-            np.maximum(histogram.buckets.low(histogram.index), edges[0])
-            * np.maximum(histogram.buckets.high(histogram.index), edges[0])
-        )
-        cell = np.clip(np.searchsorted(edges, middle, "right") - 1, 0, _CELLS - 1)
-        shares[:, k] = np.bincount(cell, histogram.counts, _CELLS) / max(histogram.count, 1)
+    parts = np.column_stack([shares(histogram, edges) for histogram in histograms])
     fit_values(ax, edges, histograms[0].unit, log=True)
-    least = max(float(shares[shares > 0].min()), 1e-6)
+    least = max(float(parts[parts > 0].min(initial=1.0)), 1e-6)
     image = ax.pcolormesh(
-        np.arange(len(runs) + 1) - 0.5, edges, np.ma.masked_equal(shares, 0), cmap="viridis_r",
-        norm=LogNorm(least, max(float(shares.max()), least * 10)), rasterized=True,
+        np.arange(len(runs) + 1) - 0.5, edges, np.ma.masked_equal(parts, 0), cmap="viridis_r",
+        norm=LogNorm(least, max(float(parts.max()), least * 10)), rasterized=True,
     )  # fmt: skip
     bar = ax.figure.colorbar(image, ax=ax, pad=0.01)
     bar.ax.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:g} %"))

@@ -20,16 +20,15 @@ from latencykit.core import is_summary
 from latencykit.core.percentile_rows import Doubt
 from latencykit.plot.axes import fit_values, share_text
 from latencykit.plot.curves import (
+    area_notes,
     band,
     band_ends,
-    band_note,
     curve_of,
     draw_curve,
     end_words,
     grid_of,
     nines_of,
     place_of,
-    shaded,
     two_stories,
 )
 from latencykit.plot.label_layout import LineLabels, head, name_curves
@@ -238,8 +237,7 @@ def percentiles(
     dashes = dashes_note({label: doubts[label] for label in curves if label in doubts})
     if finding and len(shown) == 1:  # which names it
         default = chart_title({"": next(iter(shown.values()))})
-    notes = [default if finding else "", empty, only, dashes, band_note(ax, confidence)]
-    notes.append(shaded(curves))
+    notes = [default if finding else "", empty, only, dashes, *area_notes(ax, confidence)]
     head(ax, finding or default, joined(shown, *notes), title, subtitle)
     return ax
 
@@ -382,6 +380,6 @@ def ccdf(
     ax.add_artist(labels)
     tidy(ax, "latency" if stored != "none" else "value", "share of requests that took longer")
     notes = [empty, dashes_note(doubts), "dotted: the sample is too small"]
-    notes += [band_note(ax, confidence), shaded(curves)]
+    notes += area_notes(ax, confidence)
     head(ax, chart_title(series), joined(series, *notes), title, subtitle)
     return ax

@@ -7,10 +7,11 @@ import pytest
 
 import latencykit as lk
 from latencykit import plot
-from latencykit.plot.curves import band_ends, curve_of
+from latencykit.plot.curves import band_ends, curve_of, end_words
 from latencykit.plot.density_chart import shares
 from latencykit.plot.label_layout import EndLabels
 from latencykit.views.terminal import terminal_chart
+from tests.conftest import DATA
 from tests.plot.conftest import assert_tidy, drawn, lines_named, lines_of, says, words_of
 
 
@@ -234,3 +235,10 @@ def test_a_load_curve_draws_bars_for_ranges(ax):
     heights = np.concatenate([path.vertices[:, 1] for path in paths])
     (row,) = of_buckets().percentile_rows([50])
     assert {row.bucket_low, row.bucket_high} <= set(heights.tolist())
+
+
+def test_the_end_of_a_curve_is_the_maximum_that_a_tool_reports_beside_rounded_percentiles():
+    series = lk.read_all(DATA / "formats/locust-json/throughput/stdout.txt")
+    assert (
+        end_words(curve_of(series["GET /var"])) == "max 12.2 ms"
+    )  # as `summary` has it; p100 is 12
