@@ -8,6 +8,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal, TypedDict
 
+import numpy as np
+
 from latencykit._records import record
 from latencykit._text import brief_list, esc, format_items, option, printable
 from latencykit._typing import PercentileName
@@ -575,7 +577,8 @@ class DiagnoseRecord(TypedDict):
 def diagnosis_record(name: str, diagnosis: Diagnosis) -> DiagnosisRecord:
     """Return a diagnosis as plain values: times in seconds from the start, latencies in ns."""
     stalls = diagnosis.detected_stalls
-    columns = (stalls.start, stalls.end, stalls.duration, stalls.worst, stalls.missing)
+    worst = np.round(stalls.worst)
+    columns = (stalls.start, stalls.end, stalls.duration, worst, stalls.missing)
     ranges = _ranges(diagnosis.raw, diagnosis)
     corrected_ranges = _ranges(diagnosis.corrected, diagnosis)
     return record_from(
@@ -594,16 +597,8 @@ def diagnosis_record(name: str, diagnosis: Diagnosis) -> DiagnosisRecord:
             for piece in diagnosis.evidence
         ],
         stalls=[
-            {
-                "start": plain(start),
-                "end": plain(end),
-                "duration": plain(duration),
-                "worst": number(round(worst)),
-                "missing": missing,
-            }
-            for start, end, duration, worst, missing in zip(
-                *(column.tolist() for column in columns), strict=True
-            )
+            record_from(StallRecord, dict(zip(StallRecord.__annotations__, row, strict=True)))
+            for row in zip(*(column.tolist() for column in columns), strict=True)
         ],
         raw={format_percentile(p): number(value) for p, value, _ in diagnosis.rows},
         raw_ranges=ranges,

@@ -215,13 +215,13 @@ def show_record(trends: Sequence[Trend], runs: int, left_out: Sequence[str]) -> 
         ends = {"level": trend.level, "low": trend.low, "high": trend.high, "latest": trend.values}
         latest = {name: number(float(values[-1])) for name, values in ends.items()}
         changes = [
-            {
-                "first": run_record(trend.runs[change.first]),
-                "last": run_record(trend.runs[change.last]),
-                "before": change.before,
-                "after": change.after,
-                "change": change.after / change.before - 1,
-            }
+            record_from(
+                HistoryChangeRecord,
+                change,
+                first=run_record(trend.runs[change.first]),
+                last=run_record(trend.runs[change.last]),
+                change=change.after / change.before - 1,
+            )
             for change in trend.changes
         ]
         records.append(

@@ -176,7 +176,9 @@ def record_from(kind: type[Record], source: object, **own: object) -> Record:
     names: Mapping[str, object] = kind.__annotations__
     get: Any = source.__getitem__ if hasattr(source, "__getitem__") else source.__getattribute__
     values: dict[str, Any] = {}
-    for name in names:
+    for name, hint in names.items():
+        if "NotRequired" in str(hint) and name not in own:
+            continue
         values[name] = value = own[name] if name in own else get(name)
         if name not in own and isinstance(value, float | tuple):
             values[name] = number(value) if isinstance(value, float) else list(value)
