@@ -48,15 +48,7 @@ if TYPE_CHECKING:
 @click.option("--fail", is_flag=True, help="Exit with 1 if coordinated omission is detected.")
 @format_option
 def command(
-    given: Inputs,
-    out: Path | None,
-    fail: bool,
-    verbose: bool,
-    style: str,
-    expected_interval: str | None,
-    rate: float | None,
-    connections: int | None,
-    duration: str | None,
+    given: Inputs, out: Path | None, fail: bool, verbose: bool, style: str, **known: Any
 ) -> int:
     """Detect coordinated omission and estimate the corrected distribution.
 
@@ -73,12 +65,6 @@ def command(
     from latencykit.io.parts import NotAsked
     from latencykit.views.diagnosis import diagnosis_record, diagnosis_text
 
-    known = {
-        "expected_interval": expected_interval,
-        "rate": rate,
-        "connections": connections,
-        "duration": duration,
-    }
     local = out is not None and given.dask is None  # a chart needs all data here anyway
     ask = None if local else functools.partial(_diagnosed, known=known, drawn=out is not None)
     every = given.notes or verbose or fail or style != "table"

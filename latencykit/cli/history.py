@@ -71,12 +71,7 @@ def command() -> None:
 )
 @_label
 def add(
-    given: Inputs,
-    store: str,
-    commit: str | None,
-    branch: str | None,
-    time: str | None,
-    label: tuple[str, ...],
+    given: Inputs, store: str, time: str | None, label: tuple[str, ...], **origin: str | None
 ) -> int:
     """Add FILES to the store, as one run; print the file that holds it."""
     from latencykit.history.history import History, parse_labels
@@ -84,9 +79,7 @@ def add(
     labels = parse_labels(label)
     series = {entry.name: entry.data for entry in load(given)}
     with progress(f"adding to {store}"):
-        place = History(store).add(
-            series, commit=commit, branch=branch, time=_seconds(time), labels=labels
-        )
+        place = History(store).add(series, time=_seconds(time), labels=labels, **origin)
     click.echo(place)
     return 0
 

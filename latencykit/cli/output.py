@@ -148,17 +148,9 @@ def write_page(
     files = [input_file(path) for path in dict.fromkeys(entry.path for entry in loaded)]
     named = {entry.name: entry.data for entry in loaded}
     chosen = given.selection
-    read = {
-        "format": chosen.format,
-        "measure": chosen.measure,
-        "unit": chosen.unit,
-        "column": chosen.column,
-        "start_column": chosen.start_column,
-        "pattern": chosen.pattern,
-        "lenient": chosen.lenient or None,
-        "from": chosen.begin,
-        "to": chosen.end,
-    }
+    names = ("format", "measure", "unit", "column", "start_column", "pattern")
+    read = {name: getattr(chosen, name) for name in names}
+    read |= {"lenient": chosen.lenient or None, "from": chosen.begin, "to": chosen.end}
     origins = {entry.name: {"path": without_secrets(entry.path), **read} for entry in loaded}
     if chosen.by not in (None, "tag"):  # tags are chosen one by one
         for entry in loaded:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -41,15 +42,7 @@ from latencykit.cli.output import beside, print_assumed_units, print_written, wr
 )
 @format_option
 def command(
-    given: Inputs,
-    out: Path | None,
-    specs: tuple[str, ...],
-    expected_interval: str | None,
-    rate: float | None,
-    connections: int | None,
-    title: str | None,
-    page_size: str,
-    style: str,
+    given: Inputs, out: Path | None, specs: tuple[str, ...], style: str, **options: Any
 ) -> None:
     """Write an interactive page in one file; it needs no server and no network.
 
@@ -64,20 +57,10 @@ def command(
         checked_page(out)
     from latencykit.views.page import byte_count
 
-    limit = byte_count(page_size)
+    byte_count(options["page_size"])  # before anything is read
     loaded = with_parts(load(given.selecting(columns=True), shown=True))
     target = out or beside(loaded[0].path, ".html")
-    write_page(
-        loaded,
-        target,
-        given,
-        specs,
-        slo=slo_of(specs) if any(specs) else None,
-        title=title,
-        expected_interval=expected_interval,
-        rate=rate,
-        connections=connections,
-        page_size=limit,
-    )
+    slo = slo_of(specs) if any(specs) else None
+    write_page(loaded, target, given, specs, slo=slo, **options)
     print_assumed_units({entry.name: entry.data.run for entry in loaded})
     print_written({"output": str(target)}, style, None if out is None else f"wrote {target}")
