@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import datetime as dt
 import shlex
 import subprocess
 from pathlib import Path
@@ -26,6 +24,7 @@ from latencykit.cli.options import (
 )
 from latencykit.cli.output import atomic, print_result
 from latencykit.errors import InvalidArgumentError
+from latencykit.units import parse_moment
 
 if TYPE_CHECKING:
     from latencykit.history.history import History, HistoryVerdict
@@ -76,10 +75,10 @@ def add(
     """Add FILES to the store, as one run; print the file that holds it."""
     from latencykit.history.history import History, parse_labels
 
-    labels = parse_labels(label)
+    labels, moment = parse_labels(label), None if time is None else parse_moment(time, epoch=0)
     series = {entry.name: entry.data for entry in load(given)}
     with progress(f"adding to {store}"):
-        place = History(store).add(series, time=_seconds(time), labels=labels, **origin)
+        place = History(store).add(series, time=moment, labels=labels, **origin)
     click.echo(place)
     return 0
 
@@ -250,17 +249,3 @@ def _write(history: History, trends: list[Any], out: Path, *, heatmap: bool) -> 
         )
     with atomic(out) as temporary:
         save(history_heatmap, drawn, temporary, name=name)
-
-
-def _seconds(text: str | None) -> float | None:
-    """Seconds since 1970 from ISO time or a number."""
-    if text is None:
-        return None
-    with contextlib.suppress(ValueError):
-        return float(text)
-    try:
-        moment = dt.datetime.fromisoformat(text)
-    except ValueError:
-        expected = "write it as 2026-01-31T12:00:00Z"
-        raise InvalidArgumentError(f"{text!r} is not a time; {expected}") from None
-    return (moment if moment.tzinfo else moment.replace(tzinfo=dt.UTC)).timestamp()
