@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from latencykit.cli.options import format_option
-from latencykit.cli.output import print_text
+from latencykit.cli.output import print_result
 
 
 @click.command("formats")
@@ -18,11 +18,8 @@ def command(style: str) -> None:
     latencykit formats --format json
     """
     from latencykit.io.registry import all_formats
-    from latencykit.views.tables import json_text
     from latencykit.views.written import format_record, formats_text
 
     formats = all_formats()
-    if style == "json":
-        click.echo(json_text([format_record(entry) for entry in formats]))
-    else:
-        print_text(formats_text(formats, style), style)
+    records = map(format_record, formats)
+    print_result(style, lambda: [*records], lambda: formats_text(formats, style))
