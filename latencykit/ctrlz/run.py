@@ -314,11 +314,8 @@ class Plan:
     def speaks_http(self) -> bool:
         """True if the server is known to speak HTTP: only then it is sent a request of our own."""
         if self.url is None:
-            return self.has_placeholder("url") or (self.server, self.pid, self.through) == (
-                None,
-                None,
-                None,
-            )
+            servers = (self.server, self.pid, self.through)
+            return self.has_placeholder("url") or all(value is None for value in servers)
         return self.url.startswith("http://")
 
     def filled(self, url: str, folder: Path) -> list[str]:
@@ -746,11 +743,9 @@ def _applicable(
     rest = max(observed.elapsed - plan.stop_after, 0.1)
     later = ((observed.requests or 0) - (before or 0.0) * plan.stop_after) / rest
     begun = before is None or before >= (0.5 * rate if rate else 0.3 * later)
-    early = (
-        0.8 * duration
-        if plan.has_placeholder("duration")
-        else min(observed.stall.end, plan.duration)
-    )
+    early = min(observed.stall.end, plan.duration)
+    if plan.has_placeholder("duration"):
+        early = 0.8 * duration
     unread = late is not None and late.octets
     over = judgement.verdict == "overcorrects"
     # The utilisation of the server, or of the connections where that is higher.

@@ -618,10 +618,6 @@ class Heading(_Labels):
         boxes = [text.get_window_extent(renderer) for text in self.texts if text.get_text()]
         return Bbox.union(boxes) if boxes else Bbox.null()
 
-    def get_tightbbox(self, renderer: RendererBase | None = None) -> Bbox | None:
-        """Return the space that a layout has to leave."""
-        return self.get_window_extent(renderer) if self.title or self.conditions else None
-
 
 _ALT_LABELS = 12
 """Labels per axes that an alternative text repeats; further ones are left out."""
@@ -635,12 +631,9 @@ def alt_text(figure: Any) -> str:
             parts += [heading.title, heading.conditions]
         sides = [side for side in (ax.get_ylabel(), ax.get_xlabel()) if side]
         parts.append(" against ".join(sides))
-        groups = [
-            artist.texts
-            for artist in ax.artists
-            if isinstance(artist, _Labels) and not isinstance(artist, Heading)
-        ]
-        labels = [" ".join(text.get_text().split()) for texts in groups for text in texts]
+        others = (artist for artist in ax.artists if not isinstance(artist, Heading))
+        texts = [text for artist in others if isinstance(artist, _Labels) for text in artist.texts]
+        labels = [" ".join(text.get_text().split()) for text in texts]
         parts.append("; ".join(list(dict.fromkeys(labels))[:_ALT_LABELS]))
     text = ". ".join(dict.fromkeys(part for part in parts if part))
     return text.replace("\\$", "$")

@@ -22,7 +22,7 @@ from latencykit.core.histogram_log import HistogramLog, interval_series
 from latencykit.core.quantiles import is_resolved
 from latencykit.core.samples import OUTCOMES, Samples, in_steps, stamp_step
 from latencykit.errors import DataNotAvailableError
-from latencykit.plot.axes import DecadeLocator, EvenLocator, second_of, time_axis, value_axis
+from latencykit.plot.axes import DecadeLocator, EvenLocator, fit_values, second_of, time_axis
 from latencykit.plot.label_layout import EndLabels, LineLabels, SpanLabels, head, lanes
 from latencykit.plot.series import (
     Drawable,
@@ -352,14 +352,9 @@ def timeline(
         table = table[["start", "end", "missing"]].to_numpy().tolist()
     blocks = [tuple(row) for row in table]
     # Scale the values, with space for the strip of the rate and for labels of stalls.
-    flat = np.concatenate([value for part in timed.values() for value in part.values.values()])
-    known = flat[np.isfinite(flat)]
-    positive = known[known > 0]
-    low, high = (float(positive.min()), float(positive.max())) if positive.size else (1.0, 10.0)
-    limits = [limit for _, limit in slo_pairs(slo)[-1:]]
-    low, high = min([low, *limits]), max([high, *limits])
-    zeros = bool((known == 0).any())
-    zero = value_axis(ax, low, high, first.unit, fixed=unit, log=log, zeros=zeros)
+    values = [value for part in timed.values() for value in part.values.values()]
+    flat = np.concatenate([*values, [limit for _, limit in slo_pairs(slo)[-1:]]])
+    zero, zeros = fit_values(ax, flat, first.unit, fixed=unit, log=log), bool((flat == 0).any())
     second, (bottom, top) = second_of(first.unit, unit), ax.get_ylim()
     share = _taken(ax) if rate and not many else 0.0
     above = min(0.2, 18.0 / size_in_points(ax)[1]) if blocks and not many else 0.0
