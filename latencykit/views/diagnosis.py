@@ -566,14 +566,6 @@ class DiagnosisRecord(TypedDict):
     notes: list[str]
 
 
-class DiagnoseRecord(TypedDict):
-    """Diagnoses of all series."""
-
-    schema_version: Literal[1]
-    """Grows when a key changes its meaning or goes away."""
-    series: list[DiagnosisRecord]
-
-
 def diagnosis_record(name: str, diagnosis: Diagnosis) -> DiagnosisRecord:
     """Return a diagnosis as plain values: times in seconds from the start, latencies in ns."""
     stalls = diagnosis.detected_stalls

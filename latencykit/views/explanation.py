@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, TypedDict, cast
+from typing import TYPE_CHECKING, TypedDict, cast
 
 from latencykit._text import esc, prose
 from latencykit.views.markup import bullets, table
@@ -65,14 +65,6 @@ class ExplanationRecord(TypedDict):
     events: list[EventsRecord]
     findings: list[str]
     notes: list[str]
-
-
-class ExplainRecord(TypedDict):
-    """Explanations of all series."""
-
-    schema_version: Literal[1]
-    """Grows when a key changes its meaning or goes away."""
-    series: list[ExplanationRecord]
 
 
 def explanation_record(name: str, explanation: Explanation) -> ExplanationRecord:

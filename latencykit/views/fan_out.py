@@ -61,14 +61,6 @@ class FanOutRecord(TypedDict):
     notes: list[str]
 
 
-class FanoutRecord(TypedDict):
-    """Fan-out of all series."""
-
-    schema_version: Literal[1]
-    """Grows when a key changes its meaning or goes away."""
-    series: list[FanOutRecord]
-
-
 def fan_out_record(
     name: str,
     run: Run,

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, TypedDict
+from typing import Any
 
 from latencykit._text import brief_list, cause_text, format_items, printable
 from latencykit.core.distribution import Distribution
@@ -29,15 +29,6 @@ from latencykit.views.markup import as_sentence
 from latencykit.views.series import SeriesRecord, bounds_note
 from latencykit.views.tables import MOST_ROWS, Table, csv_unit
 from latencykit.views.values import value_text
-
-
-class SummaryRecord(TypedDict):
-    """All series."""
-
-    schema_version: Literal[1]
-    """Grows when a key changes its meaning or goes away."""
-    series: list[SeriesRecord]
-
 
 _FEW = 6
 """Footnotes below a table; of more, only their number is stated."""

@@ -22,14 +22,13 @@ import latencykit
 from latencykit.views import written
 from latencykit.views.compare import CompareRecord
 from latencykit.views.ctrlz import CtrlzRecord
-from latencykit.views.diagnosis import DiagnoseRecord
-from latencykit.views.explanation import ExplainRecord
-from latencykit.views.fan_out import FanoutRecord
+from latencykit.views.diagnosis import DiagnosisRecord
+from latencykit.views.explanation import ExplanationRecord
+from latencykit.views.fan_out import FanOutRecord
 from latencykit.views.history import HistoryCheckRecord, HistoryShowRecord
 from latencykit.views.load import LoadRecord, SweepRecord
 from latencykit.views.series import SeriesRecord
 from latencykit.views.slo import CheckRecord
-from latencykit.views.summary import SummaryRecord
 
 _FOLDER = Path(latencykit.__file__).parent / "schemas"
 
@@ -39,9 +38,9 @@ RECORDS: dict[str, Any] = {
     "compare": CompareRecord,
     "convert": written.WrittenRecord,
     "ctrlz": CtrlzRecord,
-    "diagnose": DiagnoseRecord,
-    "explain": ExplainRecord,
-    "fanout": FanoutRecord,
+    "diagnose": ("Diagnoses of all series.", DiagnosisRecord),
+    "explain": ("Explanations of all series.", ExplanationRecord),
+    "fanout": ("Fan-out of all series.", FanOutRecord),
     "formats": list[written.FormatRecord],
     "hiccup": written.WrittenSeriesRecord,
     "history-check": HistoryCheckRecord,
@@ -50,10 +49,13 @@ RECORDS: dict[str, Any] = {
     "merge": written.MergeRecord,
     "report": written.WrittenRecord,
     "series": SeriesRecord,
-    "summary": SummaryRecord,
+    "summary": ("All series.", SeriesRecord),
     "sweep": SweepRecord,
 }
-"""What each command prints with ``--format json``; ``series`` is a part of several."""
+"""What each command prints with ``--format json``; ``series`` is a part of several.
+
+A pair stands for an object with a list of records, one per series.
+"""
 
 _PLAIN = {str: "string", float: "number", int: "integer", bool: "boolean", NoneType: "null"}
 
@@ -78,6 +80,14 @@ def _document(name: str, kind: Any) -> dict[str, Any]:
     }
     if get_origin(kind) is list:
         body = _schema(kind, parts)
+    elif isinstance(kind, tuple):
+        text = "Grows when a key changes its meaning or goes away."
+        keys = {
+            "schema_version": {"description": text, "const": 1},
+            "series": {"type": "array", "items": _schema(kind[1], parts)},
+        }
+        body = {"description": kind[0], "type": "object", "properties": keys}
+        body |= {"required": [*keys], "additionalProperties": False}
     else:
         parts[kind.__name__] = None  # a record that contains itself refers to it
         body = _object(kind, parts)
