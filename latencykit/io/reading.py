@@ -369,7 +369,7 @@ def _read_inside(source: Source, options: ReadOptions) -> dict[str, Data]:
             known = [one for one in sure if one.name not in _ANY_TOOL]
             try:
                 series = _read_whole(part, options, known[0]) if len(known) == 1 else {}
-            except (CorruptInputError, InvalidArgumentError):
+            except CorruptInputError:
                 series = {}
             if series:
                 found.append(((*path, key), series))
