@@ -333,14 +333,14 @@ def read_source(
     try:
         found = _read_whole(source, options, format)
     except (CorruptInputError, InvalidArgumentError, UnknownFormatError):
-        if format is not None or not (found := _read_inside(source, options)):
+        if isinstance(format, Format) or not (found := _read_inside(source, options, format)):
             raise
     if format is None and all(data.run.format in _ANY_TOOL for data in found.values()):
-        found = _read_inside(source, options) or found
+        found = _read_inside(source, options, None) or found
     return found
 
 
-def _read_inside(source: Source, options: ReadOptions) -> dict[str, Data]:
+def _read_inside(source: Source, options: ReadOptions, name: str | None) -> dict[str, Data]:
     """Read the objects within a JSON document that are documents of tools, the outermost of each.
 
     A series has the keys that lead to it as its name, where those of others differ.
@@ -359,14 +359,20 @@ def _read_inside(source: Source, options: ReadOptions) -> dict[str, Data]:
         runs = enumerate(value, 1) if isinstance(value, list) else ()
         entries = value.items() if isinstance(value, dict) else ((f"run {k}", v) for k, v in runs)
         for key, inner in entries:
-            many = len(waiting) > current_limits().series or len(path) > _DEPTH
-            if many or not isinstance(inner, (dict, list)):
+            if len(waiting) > (limit := current_limits().series):  # others would be lost
+                if not found:
+                    return {}
+                raise InputTooLargeError(
+                    f"{source.shown}: more than {limit:,} JSON objects around documents; cut it "
+                    "into parts, or allow more with --limit series=N (lk.limits)"
+                )
+            if len(path) > _DEPTH or not isinstance(inner, (dict, list)):
                 continue
             part = DocumentSource(source, json.dumps(inner).encode(), 0)
             asked = [(_sniffed(one, part, []), one) for one in registry.candidates(part.head)]
             best = max(level for level, _ in asked)
             sure = [one for level, one in asked if level == best > Confidence.GENERIC]
-            known = [one for one in sure if one.name not in _ANY_TOOL]
+            known = [one for one in sure if one.name == name or not (name or one.name in _ANY_TOOL)]
             try:
                 series = _read_whole(part, options, known[0]) if len(known) == 1 else {}
             except CorruptInputError:
@@ -379,13 +385,14 @@ def _read_inside(source: Source, options: ReadOptions) -> dict[str, Data]:
     paths = [path for path, _ in found]
     read = [*paths, *refused]
     lost = [path for path in refused if [path] == [one for one in read if one[: len(path)] == path]]
-    notes = [Note(f"{'.'.join(path)} could not be read") for path in lost]
+    notes = [Note(f"{printable('.'.join(path))} could not be read") for path in lost]
+    differ = [len({path[k : k + 1] for path in paths}) > 1 for k in range(_DEPTH + 2)]
     named: dict[str, Data] = {}
     for path, series in found:
-        own = [key for k, key in enumerate(path) if len({other[k : k + 1] for other in paths}) > 1]
-        for name, data in series.items():
-            label = " ".join(own if name == source.name else [*own, name])
-            named[unique_name(brief(label or name), named)] = data.with_run(
+        own = [key for key, differs in zip(path, differ, strict=False) if differs]
+        for kind, data in series.items():
+            label = " ".join(own if kind == source.name else [*own, kind])
+            named[unique_name(brief(label or kind), named)] = data.with_run(
                 series=label if len(found) > 1 else data.run.series, notes=(*notes, *data.run.notes)
             )
     return named
