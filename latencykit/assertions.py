@@ -31,13 +31,14 @@ import numpy as np
 
 from latencykit._processes import interruptions, thread_times
 from latencykit._records import record
+from latencykit._text import format_items
 from latencykit._typing import Floats
 from latencykit.analysis.slo import SLO
 from latencykit.core.histogram import Histogram
 from latencykit.core.jackknife import spread
 from latencykit.core.probability import student_quantile
 from latencykit.errors import DataNotAvailableError, InvalidArgumentError, UndecidedWarning
-from latencykit.units import format_change, format_count, format_duration, parse_duration
+from latencykit.units import format_change, format_duration, parse_duration
 
 Function: TypeAlias = Callable[[], object]
 Time: TypeAlias = str | float
@@ -85,14 +86,15 @@ class LatencyResult:
             return self.verdict
         change = format_change(self.value / self.base - 1)
         if self.low > -0.95 and self.high < 9:  # beyond these, a change is a factor
-            change += f", {100 * self.low:.0f} to {100 * self.high:.0f}"
+            change += f", {100 * self.low:z.0f} to {100 * self.high:z.0f}"
         text, base = f"{self.statistic} {format_duration(self.value)}", format_duration(self.base)
         if math.isnan(self.allowed):
             text += f", limit {base} ({change})"
         elif not math.isnan(self.base):
             text += f", {base} before ({change}), limit {format_change(self.allowed)}"
-        text += f"; {'un' if self.verdict == 'undecided' else ''}decided after {self.seconds:.2g} s"
-        text += f", {format_count(self.calls)} calls in {format_count(self.blocks)} blocks"
+        text += f"; {'un' if self.verdict == 'undecided' else ''}decided after "
+        text += f"{float(f'{self.seconds:.2g}'):g} s"
+        text += f", {format_items(self.calls, 'call')} in {format_items(self.blocks, 'block')}"
         if self.waited >= 0.01:
             text += f"; waiting for a processor ({100 * self.waited:.0f} % of the time) is left out"
         return f"{text}; {self.note}" if self.note else text
@@ -246,7 +248,9 @@ class Measurement(contextlib.AbstractContextManager["Measurement"]):
         """Return the result, or fail; a warning is that of the caller some levels up."""
         __tracebackhide__ = True
         if not self._blocks and self.verdict is None:
-            raise DataNotAvailableError("no call was measured; write 'for _ in run:' in the block")
+            raise DataNotAvailableError(
+                "no call was measured; write 'for _ in run:' in the block, without a break"
+            )
         value, base, low, high = self._found() if self._blocks else (math.nan,) * 4
         waits = np.array(self._waits, float)
         waited, more = waits.sum(axis=1), np.sign(waits[-1] - waits[0]).astype(int)
@@ -345,8 +349,11 @@ class Latency:
                 "measure single ones: benchmark.pedantic(function, rounds=1000, iterations=1)"
             )
         values = np.array(benchmark if stats is None else stats.stats.data) * 1e9
-        run, calls = Measurement(self, *_limit(limit)), values.size // 1000 + 1
-        padded = np.concatenate([values, np.full(1000 * calls - values.size, math.nan)])
+        run = Measurement(self, *_limit(limit))
+        usual = int(RULES.block_ns * values.size / max(values.sum(), 1.0))
+        calls = max(1, min(usual, -(-values.size // 1000)))
+        last = -values.size % (RULES.batches * calls)
+        padded = np.pad(values, (0, last), constant_values=math.nan)
         for batch in padded.reshape(RULES.batches, 1, -1, calls):
             run.add(batch)
         return run.finish(3, float(values.sum()) / 1e9)
@@ -364,7 +371,8 @@ def assert_latency(
     Parameters
     ----------
     function : callable
-        Without arguments. A coroutine function runs in an event loop of its own.
+        Without arguments. A coroutine function runs in an event loop of its own; where one runs
+        already, as in a notebook, the result has to be awaited.
     limit : str, optional
         Such as ``"p99 < 2ms"``.
     base : callable, optional

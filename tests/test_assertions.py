@@ -241,11 +241,13 @@ def benchmark(data: list[float], iterations: int = 1) -> SimpleNamespace:
 
 def test_data_of_pytest_benchmark():
     latency = Latency()
-    for data in ([0.001] * 2000, benchmark([0.001] * 2000)):
-        found = latency.from_benchmark(data, "p95 < 2ms")
+    for p, data in (("p99", [0.001] * 1001), ("p99.9", benchmark([0.001] * 10_000))):
+        found = latency.from_benchmark(data, f"{p} < 2ms")
         assert (found.verdict, found.value) == ("passed", 1e6)
-        with pytest.raises(AssertionError, match=r"p95 1 ms, limit 500 µs \(\+100 %, 100 to 100\)"):
-            latency.from_benchmark(data, "p95 < 500us")
+        with pytest.raises(
+            AssertionError, match=rf"{p} 1 ms, limit 500 µs \(\+100 %, 100 to 100\)"
+        ):
+            latency.from_benchmark(data, f"{p} < 500us")
 
 
 def test_few_or_averaged_data_decide_nothing():

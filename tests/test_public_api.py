@@ -19,6 +19,7 @@ import pytest
 import latencykit as lk
 import latencykit.testing
 from latencykit.core.histogram_log import interval_series
+from latencykit.plot.series import as_series
 from tests.conftest import RAW
 from tests.snapshots.surface import snapshots
 
@@ -314,7 +315,7 @@ def test_a_users_file_uses_forty_public_names():
 
 
 def test_arguments_of_another_kind_are_reported_in_a_sentence(tmp_path):
-    h = lk.Histogram.of([1, 2])
+    h, frame = lk.Histogram.of([1, 2]), pd.DataFrame({"latency_ms": [1.0]})
     calls = {
         "diagnose takes data": lambda: lk.diagnose([]),
         "write takes data": lambda: lk.write(1, tmp_path / "x.hlog"),
@@ -324,6 +325,9 @@ def test_arguments_of_another_kind_are_reported_in_a_sentence(tmp_path):
         "SLO.check takes data": lambda: lk.SLO.parse("99=5ms").check(5),
         "the new side of a comparison takes data": lambda: lk.compare(h, None),
         r"\+ takes data": lambda: h + 1,
+        "expected a log; lk.merge adds up others": lambda: values()["log"] + h,
+        "expected paths or URLs as text; lk.read takes a frame": lambda: lk.read_all(frame),
+        "a confidence must be": lambda: h.highest_supported_percentile(confidence=95),
         "percentiles are numbers such as 99.9, not '5ms'": lambda: h.percentile("5ms"),
         "an SLO is text, not int": lambda: lk.SLO.parse(5),
         r".*text such as .tm99\.9., not int": lambda: h.trimmed_mean(1),
@@ -414,12 +418,17 @@ def test_every_function_is_in_the_table():
 
 
 def test_what_takes_data_takes_a_path_and_a_frame(tmp_path):
-    frame = pd.DataFrame({"start_s": np.arange(300.0), "latency_ms": np.arange(1.0, 301.0)})
+    columns = {"endpoint": ["/a", "/b"] * 150, "start_s": np.arange(300.0)}
+    frame = pd.DataFrame({**columns, "latency_ms": np.arange(1.0, 301.0)})
     frame.to_csv(path := tmp_path / "x.csv", index=False)
     asked = "fan_out correct retime find_stalls diagnose compare explain SLO.check"
     for name in asked.split():
         answers = {repr(CALLS[name](given)) for given in (path, frame, lk.read(path))}
         assert len(answers) == 1, answers
+    drawn = [list(as_series(given)) for given in (path, frame, lk.read(path))]
+    assert drawn == [["total", "/a", "/b"]] * 3
+    lk.plot.fan_out(path, 10)
+    plt.close("all")
 
 
 @pytest.mark.slow

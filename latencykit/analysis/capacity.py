@@ -27,7 +27,7 @@ from latencykit.core.histogram import Histogram, histogram_of
 from latencykit.core.jackknife import Jackknife
 from latencykit.core.percentile_rows import PercentileRow
 from latencykit.core.probability import normal_quantile
-from latencykit.core.quantiles import rank_interval, values_at_ranks
+from latencykit.core.quantiles import rank_interval, tail_of, values_at_ranks
 from latencykit.core.repr_html import listing_html
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
@@ -514,7 +514,7 @@ def load_row(name: str, data: Any, confidence: float = 0.95) -> LoadRow:
     low, high = math.nan, math.nan
     if run.loop != "closed" and not math.isnan(offered + achieved):
         # Of many loads none must be called saturated by chance.
-        z, error, in_flight = normal_quantile(1 - (1 - confidence) / 20), 0.0, 0.0
+        z, error, in_flight = normal_quantile(1 - tail_of(confidence) / 10), 0.0, 0.0
         if isinstance(timed, Samples) and known and (served := _served(timed)) is not None:
             achieved, error = served
             error = z * math.hypot(error, math.sqrt(achieved / timed.elapsed))

@@ -14,7 +14,7 @@ from latencykit.cli.output import print_json, print_text, write_chart
 
 @click.command("ctrlz")
 @click.argument(
-    "load_generator", metavar="-- CMD…", nargs=-1, required=True, type=click.UNPROCESSED
+    "load_generator", metavar="-- CMD…", nargs=-1, required=True, type=click.Path(readable=False)
 )
 @freeze_options
 @click.option(

@@ -35,6 +35,7 @@ from latencykit.cli.output import print_assumed_units, print_json, print_text, w
 @click.option(
     "--events",
     multiple=True,
+    type=click.Path(readable=False),
     metavar="FILE",
     help="Events to compare with stalls: GC logs, journals, tables of times; FILE@+1h shifts its "
     "clock (repeatable).",

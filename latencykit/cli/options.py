@@ -209,7 +209,7 @@ def inputs(
 
         for option in reversed((*_INPUT_OPTIONS, *(_SPLIT_OPTIONS if split else ()))):
             wrapped = option(wrapped)
-        return click.argument("files", nargs=nargs, required=required)(wrapped)
+        return click.argument("files", nargs=nargs, required=required, type=INPUT_FILE)(wrapped)
 
     return decorate
 
@@ -237,6 +237,7 @@ def _together(*options: Callable[[FC], FC]) -> Callable[[FC], FC]:
 
 
 OUTPUT_FILE = click.Path(dir_okay=False, path_type=Path)
+INPUT_FILE = click.Path(readable=False)  # as text; shells complete it
 
 
 def _checked_chart(_context: click.Context, _option: click.Parameter, path: Any) -> Any:
@@ -263,7 +264,9 @@ def _joined(_context: click.Context, _option: click.Parameter, texts: Sequence[s
 
 
 list_option = functools.partial(click.option, metavar="LIST", multiple=True, callback=_joined)
-slo_option = functools.partial(click.option, "--slo", "specs", metavar="SPEC", multiple=True)
+slo_option = functools.partial(
+    click.option, "--slo", "specs", type=INPUT_FILE, metavar="SPEC", multiple=True
+)
 percentiles_option = list_option(
     "--percentiles", default=["50,90,99,99.9"], help="Percentiles to show."
 )

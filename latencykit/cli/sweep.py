@@ -24,7 +24,7 @@ from latencykit.cli.output import print_result, print_sentences, write_chart
 
 @click.command("sweep")
 @click.argument(
-    "load_generator", metavar="-- CMD…", nargs=-1, required=True, type=click.UNPROCESSED
+    "load_generator", metavar="-- CMD…", nargs=-1, required=True, type=click.Path(readable=False)
 )
 @slo_option(required=True, help="Limits such as 99=20ms,failed=0.1%, or a file (repeatable).")
 @click.option(

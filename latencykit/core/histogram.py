@@ -664,6 +664,8 @@ class Histogram(Evidenced, Value):
         from latencykit.core.summary import Summary
 
         names = [name for name in ("mean", "std", "min", "max") if is_resolved(*self.bounds(name))]
+        if self.censored and self.max < self.censored_at and "max" in names:
+            names.remove("max")  # some took longer
         rows = [row for row in self.percentile_rows(list(percentiles)) if row.resolved]
         return Summary(
             {name: getattr(self, name) for name in names},

@@ -34,8 +34,8 @@ from latencykit.core.histogram import (
 )
 from latencykit.core.log_cache import SharedCache
 from latencykit.core.quantiles import distinct
-from latencykit.core.run import Run, failure_counts, merge_runs
-from latencykit.errors import IncompatibleDataError, InvalidArgumentError
+from latencykit.core.run import Run, failure_counts, merge_runs, require_data
+from latencykit.errors import IncompatibleDataError, InvalidArgumentError, require
 from latencykit.units import (
     Moment,
     checked_unit,
@@ -363,6 +363,8 @@ class HistogramLog(HistogramBacked, Value):
         return 0.0 if apart else float(np.quantile(self.lengths, 0.9))
 
     def __add__(self, other: HistogramLog) -> HistogramLog:
+        require_data(other, "+")
+        require(other, HistogramLog, "a log; lk.merge adds up others")
         return merge_logs([self, other])
 
     # ------------------------------------------------------------ one pass over the payloads

@@ -106,22 +106,27 @@ def rank_interval(
     # The number of values below the true quantile is binomial, whatever the distribution: the
     # interval is valid for independent requests, and that of `scipy.stats.quantile_test`.
     # Correlated requests (stalls) widen it; see `latencykit.core.jackknife`.
-    if not 0 < confidence < 1:
-        raise InvalidArgumentError(f"a confidence must be between 0 and 1, not {confidence}")
     q = _percentiles(percentiles) / 100.0
-    tail = (1.0 - confidence) / 2
+    tail = tail_of(confidence)
     ends = binomial_quantiles((tail, 1 - tail), int(total), tuple(q.ravel().tolist()))
     low, high = ends.reshape(2, *q.shape)
     return np.where(q <= 0, 0, low), np.where(q >= 1, total + 1, high + 1)
+
+
+def tail_of(confidence: float) -> float:
+    """Return the probability on either side of an interval."""
+    if not 0 < confidence < 1:
+        raise InvalidArgumentError(f"a confidence must be between 0 and 1, not {confidence}")
+    return (1.0 - confidence) / 2
 
 
 def highest_supported_percentile(total: int, confidence: float = 0.95) -> float:
     """Return the highest percentile that `total` values support: ten of them lie above it."""
     # The median needs no more than an upper bound: the probability that all values lie below it,
     # 2⁻ⁿ, must not exceed α/2.
+    alpha = tail_of(confidence)
     if total <= 0:
         return 0.0
-    alpha = (1.0 - confidence) / 2
     bounded = min(100.0 * alpha ** (1.0 / total), 50.0)
     return float(max(bounded, 100.0 * (1 - max(LEAST_ABOVE, -math.log(alpha)) / total)))
 

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any, Literal
 from latencykit._limits import check_series
 from latencykit._records import record
 from latencykit._text import without_secrets
+from latencykit._typing import is_path_or_frame
 from latencykit.core.blocks import Block, MemoryPart
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog, blocks_of, interval_tags
 from latencykit.core.run import Measure, Run, reporting, shown_parts
-from latencykit.errors import InvalidArgumentError, LatencyKitError, require, require_path
+from latencykit.errors import InvalidArgumentError, LatencyKitError, require
 from latencykit.io.files import source_of
 from latencykit.io.reading import Selection, listed, select, unique_names
 from latencykit.io.source import Data
@@ -196,12 +197,12 @@ def read_all(
         jobs=jobs,
         anywhere=True,
     )
-    several = not (isinstance(paths, str) or hasattr(paths, "__fspath__"))
-    given: Any = paths if several else [paths]
+    given: Any = [paths] if is_path_or_frame(paths) else paths
     require(given, Iterable, "paths or URLs as text")
+    urls = list[str]()
     for path in given:
-        require_path(path)
-    urls = list(map(str, given))
+        require(path, (str, os.PathLike), "paths or URLs as text; lk.read takes a frame")
+        urls.append(str(path))
     results: Iterable[Iterable[tuple[str, Data]]]
     if executor is None:
         sources = map(source_of, urls)

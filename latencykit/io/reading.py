@@ -782,12 +782,16 @@ def read(
             f"{path}: has several series: {', '.join(entries)}; "
             "name one with series= (or use read_all)"
         )
+    whole = _total_of(entries)
     if series == TOTAL and series not in entries:
-        series = _total_of(entries) or series
+        series = whole or series
     if series is not None and series not in entries:
-        raise InvalidArgumentError(
-            f"{path}: has no series {series!r}{did_you_mean(series, entries)}"
-        )
+        parted = entries.get(whole or "") if len(entries) == 1 and tag is None else None
+        tags = getattr(parted, "tags", ())
+        if series not in tags:
+            hint = did_you_mean(series, [*entries, *tags])
+            raise InvalidArgumentError(f"{path}: has no series {series!r}{hint}")
+        series, tag = whole, series  # as `read_all` names it
     data = _with_measure(entries[next(iter(entries)) if series is None else series], measure)
     if tag is None:
         return data

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 def fan_out(
     data: Drawable,
-    n: Sequence[int] = (1, 10, 100),
+    n: int | Sequence[int] = (1, 10, 100),
     *,
     ax: Axes | None = None,
     independent: bool = False,
@@ -42,7 +42,7 @@ def fan_out(
     ----------
     data : data type, or mapping of one label to a data type
         One call.
-    n : sequence of int
+    n : int or sequence of int
         Calls of one user, one curve each.
     ax : Axes, optional
         Where to draw; the current axes by default.
@@ -85,9 +85,10 @@ def fan_out(
         label, values = f"total of {len(series) - 1} series", totals[0]
     from latencykit.analysis.fan_out import fan_out
 
-    results = fan_out(values, list(n), independent=independent, shares=(99.0,))
+    sizes = np.ravel(n).tolist()
+    results = fan_out(values, sizes, independent=independent, shares=(99.0,))
     mixed = any(result.model == "mixture" for result in results)
-    bounds = fan_out(values, list(n), independent=True, shares=(99.0,)) if mixed else []
+    bounds = fan_out(values, sizes, independent=True, shares=(99.0,)) if mixed else []
     curves = [_curve(result) for result in results]
     ax.set_xscale("percentile", nines=nines or nines_of(results[0].leaf.count))
     ax.set_xlim(0, 100)

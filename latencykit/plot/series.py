@@ -42,9 +42,11 @@ StallRows: TypeAlias = "pd.DataFrame | Iterable[tuple[float, float, float | None
 def read_paths(data: Any) -> Any:
     """Return the same with the series of a file in the place of its path."""
     if isinstance(data, str | os.PathLike):
-        from latencykit.io.parts import read_all
+        from latencykit.io.files import source_of
+        from latencykit.io.reading import read_source
+        from latencykit.io.source import ReadOptions
 
-        series = read_all(data)
+        series = read_source(source_of(str(data)), ReadOptions())
         return next(iter(series.values())) if len(series) == 1 else series
     if is_path_or_frame(data):  # a frame
         from latencykit.io.reading import read
@@ -54,6 +56,9 @@ def read_paths(data: Any) -> Any:
         return data
     named: dict[str, object] = {}
     for label, values in data.items():
+        if isinstance(values, str | os.PathLike):
+            series = as_series(values)
+            values = next(iter(series.values())) if len(series) == 1 else series
         values = read_paths(values)
         several = values if isinstance(values, Mapping) else {}
         named |= {f"{label}:{name}": part for name, part in several.items()} or {label: values}

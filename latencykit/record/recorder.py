@@ -19,6 +19,7 @@ from typing import IO, Any, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from latencykit._files import check_folder
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.run import FAILURES, Run
@@ -167,6 +168,7 @@ _PROVENANCE = {
 
 COLUMNS = 5  # of a row: start, end, due, outcome, tag
 NO_DUE = -1
+_WALL_CLOCK = 10**18  # ns: 2001, or a machine that has run for 31 years
 _FULL = COLUMNS << 13  # integers that are worth counting
 
 
@@ -198,7 +200,8 @@ class Recorder:
     -----
     A block that raises counts as failed (``TimeoutError`` as a timeout, cancelled as unfinished),
     never as a fast request. An empty block measures 0.2 to 0.5 µs: shorter work is better timed by
-    the thousand. After `close` a decorated function runs on, unmeasured.
+    the thousand. After `close` a decorated function runs on, unmeasured. A forked process writes
+    nothing into its parent's file: it needs a recorder and a file of its own.
 
     Examples
     --------
@@ -224,6 +227,7 @@ class Recorder:
     ) -> None:
         if path is not None:
             require_path(path)
+            check_folder(Path(path))
         self.path = None if path is None else Path(path)
         self._rate, self._keep = rate, keep
         width = interval_width(interval)
@@ -235,7 +239,7 @@ class Recorder:
         self._outcomes = np.zeros(len(OUTCOMES), np.int64)
         self._kind: str | None = None
         self._ready: str | None = None  # the kind, as long as nothing speaks against measuring it
-        self._closed = False
+        self._closed, self._process = False, os.getpid()
         self._failure: Exception | None = None
         self._work = threading.RLock()  # held by anyone who counts
         self._codes = {"": 0}
@@ -267,6 +271,8 @@ class Recorder:
             Where the recorder already holds the other kind of time.
         """
         kind = "service" if intended is None else "response"
+        if intended is not None and intended > _WALL_CLOCK:
+            raise InvalidArgumentError("intended= is by time.perf_counter_ns(), not time.time_ns()")
         if kind != self._ready:
             self._declare(kind)
         code = self._tag if tag is None else self._code(tag)
@@ -426,7 +432,7 @@ class Recorder:
 
     def flush(self) -> None:
         """Count and write everything so far; the interval that is running is cut in two."""
-        if self._closed:
+        if self._closed or os.getpid() != self._process:
             return
         self._refuse_if_broken()
         with self._work:
@@ -435,7 +441,7 @@ class Recorder:
 
     def close(self) -> None:
         """Write the last interval and the number of failures, and end the writer thread."""
-        if self._closed:
+        if self._closed or os.getpid() != self._process:
             return
         atexit.unregister(self.close)
         try:

@@ -331,8 +331,12 @@ def test_completion_of_a_shell(run, shell):
     assert "_LATENCYKIT_COMPLETE" in out
 
 
-def test_completion_knows_commands_and_options(run, monkeypatch):
+@pytest.mark.parametrize(
+    ("words", "answer"),
+    [("su", "plain,summary"), ("summary r", "file,r"), ("check a --slo s", "file,s")],
+)
+def test_completion_knows_commands_options_and_files(run, monkeypatch, words, answer):
     monkeypatch.setenv("_LATENCYKIT_COMPLETE", "bash_complete")
-    monkeypatch.setenv("COMP_WORDS", "latencykit su")
-    monkeypatch.setenv("COMP_CWORD", "1")
-    assert "plain,summary" in run()[1]
+    monkeypatch.setenv("COMP_WORDS", f"latencykit {words}")
+    monkeypatch.setenv("COMP_CWORD", str(len(words.split())))
+    assert answer in run()[1]

@@ -134,6 +134,7 @@ def test_what_is_censored_reads_at_least():
     longest = replace(h, reported_stats={"max": 3e9}).percentile([99, 100])
     assert longest.tolist() == [2e9, 3e9]
     assert h.percentile_of(1e12) == 92.0
+    assert "max" not in h.summary().stats
     with pytest.raises(lk.InputTooLargeError, match="corrupt"):
         replace(lk.Histogram.of([1, 2, 3]), censored=2**64 - 1, censored_at=4.0)
 

@@ -200,14 +200,7 @@ def test_the_bracket_holds_whatever_the_values_in_the_buckets_are() -> None:
     counts = np.histogram(values, edges)[0]
     counted = Counted(edges[:-1], edges[1:], counts)
     raw = Counted.of(values)
-    for spec in (
-        "tm95",
-        "wm90",
-        "TM(:99%)",
-        "TM(13:67)",
-        "TM(:41)",
-        "WM(13:67)",
-    ):
+    for spec in ("tm95", "wm90", "TM(:99%)", "TM(13:67)", "TM(:41)", "WM(13:67)"):
         found, truth = trimmed(counted, spec, "none"), trimmed(raw, spec, "none").value
         assert found.low <= truth <= found.high, spec
         assert found.low <= found.value <= found.high, spec

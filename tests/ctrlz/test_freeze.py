@@ -153,10 +153,7 @@ def test_what_was_stopped_before_stays_stopped(victim) -> None:
         os.kill(child, signal.SIGKILL)
     os.kill(victim.pid, signal.SIGSTOP)
     assert _until(lambda: _state(victim.pid) == "T")
-    with (
-        Freezer([victim.pid]) as freezer,
-        pytest.raises(LatencyKitError, match="stopped already"),
-    ):
+    with Freezer([victim.pid]) as freezer, pytest.raises(LatencyKitError, match="stopped already"):
         freezer.stop(0.1)
     assert _state(victim.pid) == "T"
 

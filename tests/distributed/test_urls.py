@@ -179,8 +179,7 @@ def test_a_server_that_hangs_up_or_fails_is_asked_once(name, says, host, run, sp
 
 
 @pytest.mark.parametrize(
-    "given",
-    ["answer=0", "answer=-1", "fetch=nan", "fetch=1KiB", "fetch=soon"],
+    "given", ["answer=0", "answer=-1", "fetch=nan", "fetch=1KiB", "fetch=soon"]
 )
 def test_a_limit_of_servers_that_is_none_is_refused(given, run):
     err = run.refused("summary", "--limit", given, "x.hlog")

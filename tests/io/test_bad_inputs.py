@@ -206,10 +206,7 @@ def test_an_oddity_is_read(data, run, tmp_path):
 # Where the other rows have their tests: file, name.
 ELSEWHERE: dict[int, tuple[str, str]] = {
     2: ("io/test_hlog.py", "test_a_log_of_headers_alone_has_no_intervals"),
-    10: (
-        "io/test_hlog.py",
-        "test_a_log_that_is_gone_between_its_scan_and_its_decoding",
-    ),
+    10: ("io/test_hlog.py", "test_a_log_that_is_gone_between_its_scan_and_its_decoding"),
     13: ("io/test_reading.py", "test_missing_files_and_directories_give_one_line"),
     14: ("cli/test_environment.py", "test_names_that_are_not_text_keep_their_bytes"),
     41: ("io/test_hlog.py", "test_the_unit_and_where_it_comes_from"),

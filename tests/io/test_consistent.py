@@ -17,11 +17,7 @@ from latencykit.core.run import Run
 from latencykit.core.summary import Summary
 from latencykit.errors import InvalidArgumentError
 from latencykit.io.build import data_from_points
-from latencykit.io.sanity_checks import (
-    consistent,
-    longer_than_run,
-    whole_count,
-)
+from latencykit.io.sanity_checks import consistent, longer_than_run, whole_count
 from tests.conftest import DATA
 from tests.io.test_cases import text_of
 
@@ -75,11 +71,7 @@ def test_a_percentile_that_falls_is_raised_never_lowered():
     [
         ({}, {"min": 1.004e9, "mean": 1.00e9, "max": 1.00e9}, "ns"),  # two digits
         # whole milliseconds beside exact ones
-        (
-            {50: 1e6, 90: 1e6},
-            {"max": 0.87e6, "min": 1e6},
-            "ms",
-        ),
+        ({50: 1e6, 90: 1e6}, {"max": 0.87e6, "min": 1e6}, "ms"),
         ({99: 1200 * MS}, {"max": 1183 * MS}, "ms"),  # Locust: two digits
         ({50: 0.0, 99: 1e6}, {"min": 0.4e6, "mean": 0.3e6}, "ms"),  # rounded down
         ({99.9: 5.74e9, 100: 6.003e9}, {"max": 6.0e9}, "ns"),  # the upper edge of a bucket

@@ -85,10 +85,7 @@ def test_what_is_not_a_table():
 
 
 def test_a_recorder_that_measured_nothing_warns():
-    with (
-        pytest.warns(UserWarning, match="measured nothing: 'with recorder.measure"),
-        lk.Recorder(),
-    ):
+    with pytest.warns(UserWarning, match="measured nothing: 'with recorder.measure"), lk.Recorder():
         pass
 
 

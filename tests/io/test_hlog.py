@@ -333,11 +333,7 @@ def facts(path: Path, *, lenient: bool = False) -> tuple[object, ...]:
         return (str(error),)
     arrays = (log.starts, log.lengths, series.count, series.max, series.values)
     # for NaN is not NaN
-    return (
-        *(repr(array.tolist()) for array in arrays),
-        interval_tags(log),
-        log.run.notes,
-    )
+    return (*(repr(array.tolist()) for array in arrays), interval_tags(log), log.run.notes)
 
 
 @pytest.mark.slow

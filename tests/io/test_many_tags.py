@@ -106,13 +106,7 @@ def test_a_table_shows_what_json_has(path):
         for one, other in zip(full["percentiles"], brief["percentiles"], strict=True):
             assert {key: one[key] for key in shown} == {key: other[key] for key in shown}
         assert brief["trimmed_means"] == {"tm99": full["trimmed_means"]["tm99"]}
-        for key in (
-            "count",
-            "max",
-            "mean",
-            "highest_supported_percentile",
-            "findings",
-        ):
+        for key in ("count", "max", "mean", "highest_supported_percentile", "findings"):
             assert full[key] == brief[key]
 
 

@@ -43,7 +43,7 @@ def only(found):
 def test_without_a_unit_one_clear_question(read_text, header):
     with pytest.raises(
         InvalidArgumentError,
-        match=rf"x\.csv: column '{header}' states no unit; give it with --unit ns, us, ms or s",
+        match=rf"x\.csv: column '{header}' states no unit; give it with unit='ns', 'us', 'ms' or 's'",
     ) as caught:
         read_text(f"{header}\n1\n2\n", "x.csv")
     assert "\n" not in str(caught.value)

@@ -198,7 +198,7 @@ def test_a_path_is_read_wherever_data_is_taken():
     log = lk.read(RAW)
     assert read_paths(str(RAW)) == read_paths(RAW) == log
     assert as_series({"before": RAW, "after": log}) == {"before": log, "after": log}
-    assert list(as_series({"a": RAW, "b": TAGGED})) == ["a", "b:get", "b:set"]
+    assert list(as_series({"a": RAW, "b": TAGGED})) == ["a", "b:total", "b:get", "b:set"]
     assert lk.plot.percentiles(str(RAW), ax=Figure().add_subplot()).get_lines()
 
 

@@ -250,7 +250,8 @@ def test_a_killed_program_leaves_a_valid_file(tmp_path) -> None:
 @pytest.mark.slow
 def test_an_open_recorder_is_written_out_when_the_program_ends(tmp_path) -> None:
     path = tmp_path / "a.hlog"
-    code = "import sys, latencykit as lk; r = lk.Recorder(sys.argv[1], interval=3600); r.record(5)"
+    code = "import os, sys, latencykit as lk; r = lk.Recorder(sys.argv[1], interval=3600)"
+    code += "; r.record(5); os.fork() and os.wait()"  # the child ends, too
     python("-c", code, path, timeout=60)
     assert lk.read(path).histogram().count == 1
 
@@ -302,7 +303,8 @@ def test_a_closed_recorder_refuses_but_still_answers() -> None:
         lambda: lk.Recorder().record(-1),
         lambda: lk.Recorder().schedule(),
         lambda: lk.Recorder().schedule(0),
-        lambda: lk.Recorder(interval="1us"),
+        lambda: lk.Recorder("nowhere/x.hlog"),
+        lambda: lk.Recorder().measure(intended=time.time_ns()),
     ],
 )
 def test_what_cannot_be_used_is_refused(use) -> None:
@@ -376,7 +378,7 @@ def test_many_values_are_folded(monkeypatch) -> None:
     assert counter.log().histogram().count == 1000
 
 
-@pytest.mark.parametrize("interval", ["0.5ms", 0, "-1s"])
+@pytest.mark.parametrize("interval", ["0.5ms", "1us", 0, "-1s"])
 def test_intervals_below_a_millisecond_are_refused(interval) -> None:
     with pytest.raises(lk.InvalidArgumentError, match="at least 1 ms"):
         interval_width(interval)

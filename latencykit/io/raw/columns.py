@@ -10,7 +10,7 @@ import numpy as np
 
 from latencykit._limits import current_limits
 from latencykit._records import record
-from latencykit._text import brief_list, printable
+from latencykit._text import brief_list, option, printable
 from latencykit._typing import Floats
 from latencykit.core.columns import Cells, coded
 from latencykit.core.run import PROVENANCE, UnitFrom
@@ -361,7 +361,7 @@ def _unit(
             states = f"every value of {chosen.column!r} states its unit itself"
             if unit_column is not None:
                 states = f"column {unit_column!r} states the unit of each row"
-            raise InvalidArgumentError(f"{source.shown}: {states}; leave --unit (unit=) out")
+            raise InvalidArgumentError(f"{source.shown}: {states}; leave {option('unit')} out")
         return "ns", "file"
     if options.unit is not None:
         if chosen.unit not in (None, options.unit) and not chosen.assumed:
@@ -374,10 +374,10 @@ def _unit(
         return chosen.unit, "assumed" if chosen.assumed else "file"
     if chosen.column.isdigit():
         return "none", "assumed"
-    what = f"column {printable(chosen.column, 40)!r} states"
+    seen = f"column {printable(chosen.column, 40)!r} states no unit"
+    how = option("unit", "ns, us, ms or s", "'ns', 'us', 'ms' or 's' (lk.read)")
     raise InvalidArgumentError(
-        f"{source.shown}: {what} no unit; give it with --unit ns, us, ms or s (unit=), or none for "
-        "bare numbers"
+        f"{source.shown}: {seen}; give it with {how}, or none for bare numbers"
     )
 
 
