@@ -772,6 +772,13 @@ def holm(p_values: ArrayLike) -> Floats:
     return out
 
 
+def named_changes(comparison: Comparison) -> list[Change]:
+    """Return the changes that a headline names: of p50, p99 and p99.9, or any three."""
+    changed = [row for row in comparison.changes if row.significant]
+    usual = [row for row in changed if row.percentile in (50.0, 99.0, 99.9)]
+    return (usual or [row for row in changed if row.percentile is not None] or changed)[:3]
+
+
 def verdict(changes: Sequence[Change], margin: float = 0.05) -> Verdict:
     """Return the verdict on all changes together."""
     judged = [row for row in changes if not math.isnan(row.p_value)]

@@ -130,6 +130,7 @@ def _record(data: Any, interval: str | None, options: dict[str, Any]) -> _Record
     """One series, and its intervals if they are asked for; made where the file is read."""
     from latencykit.core.histogram import STANDARD_PERCENTILES
     from latencykit.core.histogram_log import HistogramLog, expect, interval_series
+    from latencykit.core.samples import requests_by_interval
     from latencykit.views.intervals import interval_records
     from latencykit.views.series import series_record
     from latencykit.views.values import in_nanoseconds
@@ -145,13 +146,14 @@ def _record(data: Any, interval: str | None, options: dict[str, Any]) -> _Record
             f"{name}: contains no times, so it has no intervals; use a log, or samples with start "
             "times"
         )
-    log = data.to_log(interval)
     percentiles = [p for p in options["percentiles"] or STANDARD_PERCENTILES if p < 100]
-    record = series_record(name, log, **options)
-    together = log.with_tag("").resample(interval) if len(log.tags) > 1 else log
-    series = interval_series(together, percentiles)
+    if isinstance(data, HistogramLog):
+        together = data.with_tag("") if len(data.tags) > 1 else data
+        series = interval_series(together.resample(interval), percentiles)
+    else:
+        series = requests_by_interval(data, interval, percentiles)
     intervals = interval_records(series, options["confidence"])
-    return _Record(record | {"intervals": intervals}, data.run)
+    return _Record(series_record(name, data, **options) | {"intervals": intervals}, data.run)
 
 
 def _merged(given: Inputs, interval: str | None, options: dict[str, Any]) -> _Record:

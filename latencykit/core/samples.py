@@ -21,7 +21,12 @@ from latencykit.core.buckets import HdrBuckets
 from latencykit.core.columns import Columns, Words, coded, word_of
 from latencykit.core.evidence import Evidence, OrderedSupport, tails_of_requests
 from latencykit.core.histogram import Histogram, HistogramBacked
-from latencykit.core.histogram_log import HistogramLog, slot_edges
+from latencykit.core.histogram_log import (
+    HistogramLog,
+    IntervalSeries,
+    interval_series,
+    slot_edges,
+)
 from latencykit.core.run import Measure, Run, failure_counts, merge_runs
 from latencykit.errors import DataNotAvailableError, InputTooLargeError, InvalidArgumentError
 from latencykit.units import (
@@ -855,6 +860,36 @@ def counted(samples: Samples, digits: int = 3) -> Histogram:
     return replace(
         Histogram.of(good, digits, samples.unit, run),
         censored=int(late.size), censored_at=bound, reported_stats=exact,
+    )  # fmt: skip
+
+
+def requests_by_interval(
+    samples: Samples, interval: str | float, percentiles: Sequence[float]
+) -> IntervalSeries:
+    """Return what each interval says; timeouts took at least as long as the shortest of them."""
+
+    def series_of_rows(rows: Samples) -> IntervalSeries:
+        log = rows.to_log(interval)
+        together = log.with_tag("").resample(interval) if len(log.tags) > 1 else log
+        return interval_series(together, percentiles)
+
+    outcome = np.int8(0) if samples.outcome is None else samples.outcome
+    late = outcome == OUTCOMES.index("timeout")
+    if not late.any():
+        return series_of_rows(samples)
+    ended = samples._with(outcome=np.where(late, 0, outcome))  # noqa: SLF001
+    series, timeouts = series_of_rows(ended), series_of_rows(ended.select(late))
+    counts, longest = np.zeros(series.count.size, np.int64), np.full(series.count.size, np.inf)
+    at, bound = np.searchsorted(series.start, timeouts.start), float(samples.values[late].min())
+    counts[at], longest[at] = timeouts.count, timeouts.max
+    values = np.column_stack((series.max, series.values))
+    beyond = (counts[:, None] > 0) & (values >= bound)
+    beyond[:, 0] &= series.max <= longest  # else a reply that took longer is known
+    values, lows = np.where(beyond, bound, values), np.where(beyond, bound, series.lows)
+    beyond[:, 0] |= counts > 0
+    return replace(
+        series, count=series.count - counts, max=values[:, 0], values=values[:, 1:], lows=lows,
+        beyond=series.beyond | beyond,
     )  # fmt: skip
 
 

@@ -80,7 +80,7 @@ def compare(
     >>> ax.get_ylabel()
     'change from base to new'
     """
-    from latencykit.analysis.compare import Comparison
+    from latencykit.analysis.compare import Comparison, named_changes
     from latencykit.analysis.compare import compare as compare_sides
 
     ax = current_axes(ax)
@@ -147,8 +147,9 @@ def compare(
         parts.append("hollow: not shown to differ")
     parts = [f"not alike: {comparison.unfair}"] * bool(comparison.unfair) + parts
     parts += comparison.warnings[:1]
-    # The change that is least in doubt, or the largest one judged.
-    judged = [row for row in rows if row.significant]
+    # Of the changes that the verdict in words names the least doubtful, or the largest one judged.
+    names = {row.statistic for row in named_changes(comparison)}
+    judged = [row for row in rows if row.statistic in names]
     if judged:
         named = max(
             judged,

@@ -115,7 +115,7 @@ def dashboard(
     # The percentiles of summaries are all that is known of them: they have the page for themselves.
     above = timed or not any(isinstance(values, Summary) for values in counted.values())
     half = (1 - gap) / 2
-    upper = page.inset_axes((0.0, (1 + gap) / 2, 1.0, half)) if above else None
+    upper = page.inset_axes((0.0, (1 + gap) / 2, 1.0, half), label="") if above else None
     lower = page.inset_axes((0.0, 0.0, 1 - share - margin, half if above else 1.0))
     beside = page.inset_axes((1 - share, 0.0, share, half if above else 1.0))
     beside.set_axis_off()
@@ -164,7 +164,9 @@ def dashboard(
     default = chart_title(counted)
     measured = default if finding else ""
     dashes = dashes_note(doubts_from(series, counted))
-    notes = [measured, lines if timed else "", dashes, brackets, *area_notes(lower, band)]
+    intervals = "" if upper is None else str(upper.get_label())
+    notes = [measured, lines if timed else "", intervals, dashes, brackets]
+    notes += area_notes(lower, band)
     head(page, finding or default, joined(counted, *notes), title, subtitle)
     return page
 

@@ -431,6 +431,7 @@ def timeline(
             f"{format_duration(s * 1e9)} for {percentile_name(p)}" for p, s in lengths.items()
         )
         notes.append(f"intervals: {'' if single else 'up to '}{', '.join(of_each)}")
+        ax.set_label(notes[-1])  # for the heading of a dashboard
     finding = chart_title(logs, f"{percentile_name(min(first.values))} bold, max thin")
     if single:
         ((label, part),) = logs.items()

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal, NotRequired, TypedDict, cast
 
 from latencykit._text import brief_list, esc, printable, prose
-from latencykit.analysis.compare import UNITLESS, Change, Comparison
+from latencykit.analysis.compare import UNITLESS, Change, Comparison, named_changes
 from latencykit.core.histogram import STANDARD_PERCENTILES
 from latencykit.errors import LatencyKitError
 from latencykit.units import format_change, format_share, format_value
@@ -207,12 +207,9 @@ _BRIEFLY, _MANY = 4, 10
 
 def headline(comparison: Comparison, out_unit: str | None = None) -> str:
     """Return the verdict in one line, with what changed and what the verdict tolerates."""
-    changed = [row for row in comparison.changes if row.significant]
-    named = [row for row in changed if row.percentile in _NAMED]
-    named = named or [row for row in changed if row.percentile is not None] or changed
     show = partial(value_text, unit=comparison.unit, out_unit=out_unit)
     parts = []
-    for row in named[: len(_NAMED)]:
+    for row in named_changes(comparison):
         base, new = row.sides(show)
         change = f" ({format_change(row.change)})" if math.isfinite(row.change) else ""
         parts.append(f"{row.statistic} {base} → {new}{change}")
@@ -232,9 +229,6 @@ def headline(comparison: Comparison, out_unit: str | None = None) -> str:
         return f"{text}, unless runs of one system differ by more than {noise}"
     return f"{text} ({runs})"
 
-
-_NAMED = (50.0, 99.0, 99.9)
-"""Percentiles that a headline names, where they changed."""
 
 _UNFOLDED = 2
 """Comparisons whose tables are open; of more, the verdicts are seen first."""

@@ -68,6 +68,21 @@ def test_a_log_without_intervals_has_an_empty_list_of_them(run, tmp_path):
     assert [series["intervals"] for series in record["series"]] == [[]]
 
 
+def test_a_timeout_is_in_its_interval(run, tmp_path):
+    path = tmp_path / "x.csv"
+    rows = "".join(
+        f"{k},{5000 if k == 12 else 7},{'timeout' if k == 12 else 'ok'}\n" for k in range(20)
+    )
+    path.write_text(f"start_s,latency_ms,outcome\n{rows}")
+    ask = ("summary", path, "--percentiles", "50,99")
+    series, known = run.json(*ask, "--interval", "10s")["series"][0], run.json(*ask)["series"][0]
+    assert {**known, "intervals": series["intervals"]} == series
+    assert [row["count"] for row in series["intervals"]] == [10, 9]
+    late = series["intervals"][1]
+    assert (late["max"], late["percentiles"]["50"]) == (5e9, 7000063)
+    assert late["ranges"]["99"] == late["ranges"]["max"] == {"low": 5e9, "high": None}
+
+
 def test_intervals_add_up(run):
     series = run.json("summary", RAW, "--interval", "5s", "--percentiles", "50,99")["series"][0]
     assert sum(row["count"] for row in series["intervals"]) == series["count"] == 6852

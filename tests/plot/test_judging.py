@@ -113,8 +113,9 @@ def test_the_shift_of_two_runs(ax):
 
 
 def test_the_shift_says_its_verdict():
-    worse = drawn(plot.compare, run_of(1), new=run_of(2, 1.3), run_noise=0.01)
-    assert any(word.startswith("Worse: p") for word in words_of(worse))
+    worse = drawn(plot.compare, run_of(2), new=run_of(3, 1.3), run_noise=0.01)
+    named = ("Worse: p50 ", "Worse: p99")  # as the headline of `compare`
+    assert any(word.startswith(named) for word in words_of(worse))
     assert_tidy(worse)
     single = words_of(drawn(plot.compare, run_of(1, 1.3), new=run_of(2)))
     assert any(word.startswith("Inconclusive: p") for word in single)

@@ -67,7 +67,8 @@ def test_percentiles_of_few_requests_are_those_of_longer_bins():
     assert intervals.values[99].tolist() == np.repeat(tens["p99"], 10).tolist()
     assert intervals.values[50].tolist() == log.by_interval([50])["p50"].tolist()
     assert np.isnan(intervals_of(log_of(5, 10), [99]).values[99]).all()  # p99 of 50 requests
-    assert says(drawn(plot.timeline, log), "intervals: 10 s for p99, 1 s for max")
+    for chart in (plot.timeline, plot.dashboard):
+        assert says(drawn(chart, log), "intervals: 10 s for p99, 1 s for max")
     assert not says(drawn(plot.timeline, log_of(5, 10)), "intervals")
 
 
