@@ -21,12 +21,7 @@ from latencykit.core.buckets import HdrBuckets
 from latencykit.core.columns import Columns, Words, coded, word_of
 from latencykit.core.evidence import Evidence, OrderedSupport, tails_of_requests
 from latencykit.core.histogram import Histogram, HistogramBacked
-from latencykit.core.histogram_log import (
-    HistogramLog,
-    IntervalSeries,
-    interval_series,
-    slot_edges,
-)
+from latencykit.core.histogram_log import HistogramLog, IntervalSeries, interval_series, slot_edges
 from latencykit.core.run import Measure, Run, failure_counts, merge_runs
 from latencykit.errors import DataNotAvailableError, InputTooLargeError, InvalidArgumentError
 from latencykit.units import (

@@ -37,6 +37,7 @@ from latencykit.core import is_samples
 from latencykit.core.blocks import Block, MemoryPart, TotalsFold, blocks_by_layout
 from latencykit.core.buckets import COST, CellBuckets, Counts, HdrBuckets, cost, on_grid, widest
 from latencykit.core.histogram_log import HistogramLog, blocks_of, interval_tags, shifted
+from latencykit.core.key_statistics import not_answered
 from latencykit.core.quantiles import median
 from latencykit.core.run import UNIT_NAMES, Note, Run, UnitFrom, has_further_failures
 from latencykit.errors import (
@@ -380,7 +381,9 @@ def own_facts(text: str) -> dict[str, str]:
 
 
 def stated_facts(run: Run) -> dict[str, str]:
-    """Return what is known of a measurement, for `own_comment`."""
+    """Return what is known of a measurement, for `own_comment`; report what is not written."""
+    if lost := not_answered(run):
+        run.report(f"{', '.join(lost)}: not in the file written, but they would be in .json")
     facts = {name: getattr(run, name) or "unknown" for name in _STATED}
     facts["tool"] = re.sub(r"[^\w .+/()-]+", "_", facts["tool"])
     facts["failures"] = "not in this file" if has_further_failures(run) else "unknown"

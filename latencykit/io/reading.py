@@ -589,6 +589,8 @@ def select(source: Source, selection: Selection) -> list[tuple[str, str, Data]]:
         series = {name: data for name, data in series.items() if data.run.aggregate} or series
     entries: list[tuple[str, str, Data]] = []
     tags, total_of_all = set[str](), TOTAL in parts_named and _total_of(series)
+    if parts_named - {TOTAL}:
+        selection = replace(selection, together=False)
     for name, data in series.items():
         whole = not selection.series or name in named
         if not (whole or parts_named):

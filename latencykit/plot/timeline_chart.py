@@ -104,28 +104,29 @@ class Envelope:
 
 def as_log(label: str, data: object) -> HistogramLog:
     """Return the data type as a log of intervals."""
-    # Samples are counted into some hundreds of intervals of a round length, each with about a
-    # hundred requests or more, and with as many of the clock's steps.
-    log = data
-    if isinstance(data, Samples) and data.start is not None and len(data):
-        span = data.elapsed
-        length = min(max(span / 300, 100 * span / len(data)), span / 20)
-        length = next((step for step in _NICE if step >= length), _NICE[-1])
-        step = stamp_step(data)
-        log = data.to_log(in_steps(length, step))
-        if not step:  # the last interval ends when the measurement did
-            rest = (data.offsets + data.duration / 1e9).max() - log.starts
-            log.lengths = read_only(np.clip(rest, 1e-9, log.lengths))
-    if not isinstance(log, HistogramLog):
+    if not isinstance(data, HistogramLog) and getattr(data, "start", None) is None:
         raise DataNotAvailableError(
             f"{label}{': ' if label else ''}this source has no times, so it has no timeline; "
             "a log or samples with start times would"
         )
-    if not len(log) or (isinstance(data, Samples) and not data.good.any()):
+    assert isinstance(data, HistogramLog | Samples)
+    if not len(data) or (isinstance(data, Samples) and not data.good.any()):
         raise DataNotAvailableError(
             f"{label or 'this log'}: nothing was counted, so there is nothing to draw: "
             "all requests failed, or none is in the range"
         )
+    if isinstance(data, HistogramLog):
+        return data
+    # Samples are counted into some hundreds of intervals of a round length, each with about a
+    # hundred requests or more, and with as many of the clock's steps.
+    span = data.elapsed
+    length = min(max(span / 300, 100 * span / len(data)), span / 20)
+    length = next((step for step in _NICE if step >= length), _NICE[-1])
+    step = stamp_step(data)
+    log = data.to_log(in_steps(length, step))
+    if not step:  # the last interval ends when the measurement did
+        rest = (data.offsets + data.duration / 1e9).max() - log.starts
+        log.lengths = read_only(np.clip(rest, 1e-9, log.lengths))
     return log
 
 

@@ -55,6 +55,8 @@ def test_the_total_is_all_of_it_once(run, requests):
 def test_a_series_may_be_named_by_its_tag(run, requests):
     for option in ("--series", "--tag"):
         assert names(run, "summary", requests, option, "/s2") == ["/s2"]
+        (row,) = run.json("check", requests, "--slo", "99=1s", option, "/s2")["rows"]
+        assert row["series"] == "/s2"
     assert names(run, "summary", requests, "--series", "total", "--series", "/s10") == [
         "total",
         "/s10",

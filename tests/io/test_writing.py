@@ -124,6 +124,7 @@ def test_a_part_by_the_clock(run, tmp_path):
     assert "has no times" in run("summary", tmp_path / "a.hgrm", "--from", "1")[2]
     (tmp_path / "a.csv").write_text("start_s,latency_ms,outcome\n0,9,ok\n2,1,ok\n3,9,timeout\n")
     assert "maximum is still in it" in run("summary", tmp_path / "a.csv", "--from", "2")[2]
+    assert "1 timed out: not in the file" in run("convert", tmp_path / "a.csv", path)[2]
 
 
 def test_raw_and_corrected_side_by_side(run, tmp_path):

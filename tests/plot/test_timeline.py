@@ -197,7 +197,7 @@ def test_what_knows_no_time_has_no_timeline(ax, raw):
     with pytest.raises(lk.DataNotAvailableError, match="a: this source has no times"):
         plot.timeline({"a": raw.histogram()}, ax=ax)
     failed = lk.Samples(start=[0, 9], duration=[1, 1], outcome=["error"] * 2, unit="s")
-    for nothing in (raw.between(1e6, 2e6), failed):
+    for nothing in (raw.between(1e6, 2e6), failed, failed.between(1, 2)):
         with pytest.raises(lk.DataNotAvailableError, match="nothing was counted"):
             plot.timeline(nothing, ax=ax)
 
