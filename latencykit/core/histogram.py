@@ -688,11 +688,6 @@ class Histogram(Evidenced, Value):
             }
         )
 
-    def _repr_html_(self) -> str:
-        from latencykit.core.key_statistics import html_of
-
-        return html_of("Histogram", self)
-
     def __repr__(self) -> str:
         if not self.index.size:
             return "Histogram(no values)"

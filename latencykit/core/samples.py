@@ -774,11 +774,6 @@ class Samples(HistogramBacked, Value):
         order = sorted(columns, key=lambda name: name not in _COLUMNS)
         return pd.DataFrame({name: columns[name] for name in order})
 
-    def _repr_html_(self) -> str:
-        from latencykit.core.key_statistics import html_of
-
-        return html_of("Samples", self)
-
     def __repr__(self) -> str:
         good = int(self.good.sum())
         others = f", {format_count(len(self) - good)} others" if good < len(self) else ""
@@ -874,17 +869,15 @@ def requests_by_interval(
         return series_of_rows(samples)
     ended = samples._with(outcome=np.where(late, 0, outcome))  # noqa: SLF001
     series, timeouts = series_of_rows(ended), series_of_rows(ended.select(late))
-    counts, longest = np.zeros(series.count.size, np.int64), np.full(series.count.size, np.inf)
-    at, bound = np.searchsorted(series.start, timeouts.start), float(samples.values[late].min())
-    counts[at], longest[at] = timeouts.count, timeouts.max
-    values = np.column_stack((series.max, series.values))
-    beyond = (counts[:, None] > 0) & (values >= bound)
-    beyond[:, 0] &= series.max <= longest  # else a reply that took longer is known
-    values, lows = np.where(beyond, bound, values), np.where(beyond, bound, series.lows)
-    beyond[:, 0] |= counts > 0
+    counts, bound = np.zeros(series.count.size, np.int64), float(samples.values[late].min())
+    counts[np.searchsorted(series.start, timeouts.start)] = timeouts.count
+    beyond = np.column_stack((series.max, series.values)) >= bound
+    beyond &= counts[:, None] > 0
+    lows = np.where(beyond, np.maximum(series.lows, bound), series.lows)
     return replace(
-        series, count=series.count - counts, max=values[:, 0], values=values[:, 1:], lows=lows,
-        beyond=series.beyond | beyond,
+        series, count=series.count - counts, lows=lows, beyond=series.beyond | beyond,
+        max=np.where(beyond[:, 0], lows[:, 0], series.max),
+        values=np.where(beyond[:, 1:], lows[:, 1:], series.values),
     )  # fmt: skip
 
 

@@ -195,11 +195,6 @@ class Summary(Percentiles, Value):
             "(.hlog, or the tool's output with its buckets) and merge those"
         )
 
-    def _repr_html_(self) -> str:
-        from latencykit.core.key_statistics import html_of
-
-        return html_of("Summary", self)
-
     def __repr__(self) -> str:
         from latencykit.core.key_statistics import key_statistics
 

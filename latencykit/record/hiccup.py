@@ -31,7 +31,6 @@ class HiccupProgress:
     """What a hiccup meter saw so far."""
 
     elapsed: float  # seconds since it began
-    count: int  # slots seen
     worst: float  # longest hiccup since the last call, ns
     max: float  # longest hiccup so far, ns
 
@@ -75,7 +74,6 @@ def hiccup(
             asked = ended
     if asked is not None:
         raise asked
-    from latencykit.core.histogram_log import HistogramLog
     from latencykit.io.reading import read
 
     log = read(path)
@@ -98,7 +96,7 @@ class _Meter:
         self._counter = IntervalCounter(time.time(), width, 3, stream, head)
         self._rest = b""
         self._origin: int | None = None
-        self._elapsed = self._count = self._worst = self._max = 0
+        self._elapsed = self._worst = self._max = 0
         self._next = width
 
     def run(self, end: int | None) -> None:
@@ -135,15 +133,12 @@ class _Meter:
             rows[:, 1] = np.minimum(rows[:, 1], (end - 1) // self._step)
         for now, late in lateness(rows, self._step):
             self._counter.add(now if end is None else np.minimum(now, end - 1), late)
-            self._count += late.size
             self._worst = max(self._worst, int(late.max()))
         self._counter.advance(self._elapsed)
         if self._elapsed >= self._next:
             self._max = max(self._max, self._worst)
             if self._progress is not None:
-                self._progress(
-                    HiccupProgress(self._elapsed / 1e9, self._count, self._worst, self._max)
-                )
+                self._progress(HiccupProgress(self._elapsed / 1e9, self._worst, self._max))
             self._worst, width = 0, self._counter.width
             self._next = (self._elapsed // width + 1) * width
 
