@@ -103,9 +103,6 @@ def naming(path: Path, written: Path | None) -> Iterator[None]:
         if written is not None and error.filename not in (None, str(written)):
             raise  # about another file
         reason = os.strerror(error.errno) if error.errno else str(error)
-        hint = (
-            "free some there, or write it"
-            if error.errno in (errno.ENOSPC, errno.EDQUOT)
-            else "write it"
-        )
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        hint = "free some there, or write it" if full else "write it"
         raise LatencyKitError(f"{path}: cannot be written: {reason}; {hint} elsewhere") from error

@@ -295,8 +295,7 @@ def parse_moment(value: object, epoch: int | None = None) -> float:
     except (TypeError, ValueError):  # an argument that is wrong is a ValueError, too
         raise InvalidArgumentError(
             f"{printable(str(value))!r} is not a time; write seconds from the start, a duration "
-            "such as 5s, "
-            "or an ISO time such as 2026-01-31T12:00:00"
+            "such as 5s, or an ISO time such as 2026-01-31T12:00:00"
         ) from None
 
 

@@ -786,11 +786,8 @@ def _nothing(found: Coincidence | None) -> str:
 
 def _drifts(data: Samples | HistogramLog) -> list[str]:
     """The drift of the run, as `summary` states it."""
-    jackknife = (
-        data.evidence().jackknife
-        if not isinstance(data, Samples) or data.start is not None
-        else None
-    )
+    timed = not isinstance(data, Samples) or data.start is not None
+    jackknife = data.evidence().jackknife if timed else None
     found = [] if jackknife is None else [one for one in jackknife.drifts if one is not None]
     return [found[-1].text(data.unit)] if found else []
 

@@ -888,8 +888,7 @@ def for_all_series(slo: SLO | str) -> SLO:
         if limit.series is not None:
             raise InvalidArgumentError(
                 f"the limit {f'{limit.series} {limit.statistic}'!r} is for one series, which only "
-                f"check judges apart; choose that series and leave its "
-                "name out of the limit"
+                f"check judges apart; choose that series and leave its name out of the limit"
             )
     return parsed
 

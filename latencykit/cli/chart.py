@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -161,18 +162,14 @@ def command(
             look["log"] = look.pop("y") != "linear"
         pixels, size = (1000.0, 780.0 if kind == "dashboard" else 560.0), look["size"]
         if size is not None:
-            width, _, height = size.lower().partition("x")
-            if not (
-                width.isdigit()
-                and height.isdigit()
-                and 200 <= int(width) <= 20_000
-                and 150 <= int(height) <= 20_000
-            ):
+            sides = re.fullmatch(r"(\d{3,5})x(\d{3,5})", size.lower(), re.ASCII)
+            wide, high = map(float, sides.groups() if sides else (0, 0))
+            if not (200 <= wide <= 20_000 and 150 <= high <= 20_000):
                 raise InvalidArgumentError(
                     "a size is WIDTHxHEIGHT in pixels, such as 1600x900 (200x150 to 20000x20000), "
                     f"not {size!r}"
                 )
-            pixels = float(width), float(height)
+            pixels = wide, high
         look |= {"size": pixels, "dpi": look["dpi"] or 100}
         with atomic(target, given.files, *specs) as temporary:
             save(getattr(plot, kind), data, temporary, unit=given.out_unit, **look)

@@ -35,6 +35,7 @@ def command(out: Path, duration: str | None, resolution: str, interval: str, sty
     \b
     latencykit hiccup -o hiccup.hlog --duration 10m
     """
+    from latencykit._files import check_folder
     from latencykit.errors import InvalidArgumentError
     from latencykit.record.hiccup import hiccup
     from latencykit.units import format_duration
@@ -43,8 +44,6 @@ def command(out: Path, duration: str | None, resolution: str, interval: str, sty
 
     if out.suffix.lower() != ".hlog":
         raise InvalidArgumentError(f"{out.name}: a hiccup log is written as .hlog")
-    from latencykit._files import check_folder
-
     check_folder(out)
 
     def report(state: HiccupProgress) -> None:

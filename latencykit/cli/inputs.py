@@ -370,8 +370,7 @@ def pairs_of(
     ):
         raise InvalidArgumentError(
             "a comparison takes two FILES, BASE and NEW, or several runs per side: --base "
-            "'a*.txt' --new 'b*.txt', "
-            "or a --base or --new for each run"
+            "'a*.txt' --new 'b*.txt', or a --base or --new for each run"
         )
     chosen = ([given.files[0]], [given.files[1]]) if given.files else (list(base), list(new))
     paths = [[path for _, path in expand(files)] for files in chosen]

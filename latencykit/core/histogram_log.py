@@ -477,25 +477,17 @@ class HistogramLog(HistogramBacked, Value):
                 "high": block.buckets.upper_edge(block.index), "count": block.counts,
             }  # fmt: skip
             frames.append(pd.DataFrame(columns))
-        empty = pd.DataFrame(
-            {name: [] for name in ("start", "length", "tag", "low", "high", "count")}
-        )
-        return (
-            pd.concat(frames, ignore_index=True).sort_values(
-                ["start", "tag", "low"], ignore_index=True
-            )
-            if frames
-            else empty
-        )
+        names = ("start", "length", "tag", "low", "high", "count")
+        if not frames:
+            return pd.DataFrame({name: [] for name in names})
+        every = pd.concat(frames, ignore_index=True)
+        return every.sort_values(["start", "tag", "low"], ignore_index=True)
 
     def _repr_html_(self) -> str:
         from latencykit.core.key_statistics import html_of
 
-        return html_of(
-            f"Histogram log, {format_count(len(self))} intervals over "
-            f"{format_duration(self.duration * 1e9)}",
-            self,
-        )
+        size, span = format_count(len(self)), format_duration(self.duration * 1e9)
+        return html_of(f"Histogram log, {size} intervals over {span}", self)
 
     def __repr__(self) -> str:
         tags = f", tags {', '.join(name or '(none)' for name in self.tags)}" if self.tags else ""

@@ -388,11 +388,8 @@ def drift(table: AnyArray, value: Floats, percentile: float) -> Drift | None:
     if abs(float(median(halves[0]) - median(halves[1]))) < DRIFT.min_median_share * between:
         return None
     independent = float((share * (1 - share) / size).mean())
-    beyond = (
-        DRIFT.min_deviations_dependent
-        if variance > DRIFT.dependent_variances * independent
-        else DRIFT.min_deviations
-    )
+    dependent = variance > DRIFT.dependent_variances * independent
+    beyond = DRIFT.min_deviations_dependent if dependent else DRIFT.min_deviations
     if not between > beyond * math.sqrt(variance * 4 / share.size):
         return None
     correlated = _memory(above_it / counts, begins) >= DRIFT.max_correlation

@@ -384,11 +384,9 @@ class Samples(HistogramBacked, Value):
     @property
     def values(self) -> Ints:
         """Latency of every row, int64: service or response time, as `run.measure` says."""
-        return (
-            self.response
-            if self.run.measure == "response" and self.intended is not None
-            else self.duration
-        )
+        if self.run.measure == "response" and self.intended is not None:
+            return self.response
+        return self.duration
 
     def measured(self, measure: Measure) -> Samples:
         """Return the same samples with ``service`` or ``response`` time as their latency.
@@ -777,11 +775,8 @@ class Samples(HistogramBacked, Value):
     def __repr__(self) -> str:
         good = int(self.good.sum())
         others = f", {format_count(len(self) - good)} others" if good < len(self) else ""
-        over = (
-            f" in {format_duration(self.elapsed * 1e9)}"
-            if self.start is not None and len(self)
-            else ""
-        )
+        timed = self.start is not None and len(self) > 0
+        over = f" in {format_duration(self.elapsed * 1e9)}" if timed else ""
         return f"Samples({format_count(good)} good requests{others}{over})"
 
 

@@ -191,8 +191,7 @@ class Summary(Percentiles, Value):
     def __add__(self, other: object) -> NoReturn:
         raise IncompatibleDataError(
             "summaries cannot be added: an average of percentiles is the percentile of nothing; "
-            "keep histograms "
-            "(.hlog, or the tool's output with its buckets) and merge those"
+            "keep histograms (.hlog, or the tool's output with its buckets) and merge those"
         )
 
     def __repr__(self) -> str:

@@ -62,9 +62,7 @@ def load(shell: Any) -> None:
         # Run as a module's code: looking up a name costs about 0.1 µs.
         code = compile(shell.transform_cell(source), "<%latency>", "exec")
         if options.n is not None and not 1 <= options.n <= 100 * _MOST:
-            raise InvalidArgumentError(
-                f"%latency: -n must be from 1 to {100 * _MOST:,}, not {options.n}"
-            )
+            raise InvalidArgumentError(f"%latency: -n is 1 to {100 * _MOST:,}, not {options.n}")
         count = options.n or _MOST
         with Recorder(options.path, keep=count) as recorder:
             begin = time.perf_counter_ns()

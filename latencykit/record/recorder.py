@@ -13,7 +13,6 @@ import time
 import warnings
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Any, Self, TypeVar
 
 import numpy as np
@@ -113,25 +112,15 @@ class Measurement:
         self._start = time.perf_counter_ns()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         end, outcome = time.perf_counter_ns(), OK if kind is None else outcome_of(kind)
         self._recorder._put(self._start, end, self._due, outcome, self._tag)
 
     async def __aenter__(self) -> Self:
         return self.__enter__()
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.__exit__(kind, error, trace)
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self.__exit__(kind)
 
     def __call__(self, function: _Function) -> _Function:
         """Return `function`, every call of it measured."""

@@ -258,11 +258,8 @@ def comparison_section(
         further = bullets(map(as_sentence, [*comparison.warnings, *notes]))
         verdict = f"{name} {badge(comparison.verdict)}"
         content = f"{why}{table(header, rows)}{further}"
-        parts.append(
-            f"<details><summary>{verdict}</summary>{content}</details>"
-            if len(compared) > _UNFOLDED
-            else f"<p>{verdict}</p>{content}"
-        )
+        folded = f"<details><summary>{verdict}</summary>{content}</details>"
+        parts.append(folded if len(compared) > _UNFOLDED else f"<p>{verdict}</p>{content}")
     more = len(series) - 1 - len(compared)
     if more:
         parts.append(f"<p class='quiet'>The other {more} series are not compared here.</p>")

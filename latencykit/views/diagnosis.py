@@ -407,11 +407,9 @@ def advice_of(result: Diagnosis) -> str:
     if has("failed-in-stalls"):
         return f"count failed requests as misses, or measure with {timeout}"
     if has("over-corrected"):
-        return (
-            "measure with wrk2 -R, which sends by a schedule, or with hey"
-            if result.run.tool == "wrk"
-            else "read the tool's uncorrected values instead"
-        )
+        if result.run.tool == "wrk":
+            return "measure with wrk2 -R, which sends by a schedule, or with hey"
+        return "read the tool's uncorrected values instead"
     if result.raw.count and result.raw.count < BOUND.min_requests:
         return "measure for longer"
     stated, rate, number = result.due > 0, option("rate"), option("connections")

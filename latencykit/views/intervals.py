@@ -9,7 +9,6 @@ import numpy as np
 
 from latencykit.core.quantiles import highest_supported_percentile, is_resolved
 from latencykit.units import format_count, format_duration, format_percentile
-from latencykit.views.page_data import numbers
 from latencykit.views.tables import Table, csv_unit
 from latencykit.views.values import PercentileRecord, Span, number, numbers
 

@@ -173,11 +173,9 @@ def headline(data: Any) -> str:
             "it does not contain the rest of the distribution."
         )
     if isinstance(data, Histogram) and not data.count:
-        return (
-            f"No request was answered; {format_count(data.censored)} timed out."
-            if data.censored
-            else "Nothing was counted."
-        )
+        if data.censored:
+            return f"No request was answered; {format_count(data.censored)} timed out."
+        return "Nothing was counted."
     if isinstance(data, Distribution):
         half, rare = (show(float(data.percentile(p))) for p in (50, 99))
         return f"A model: p50 {half}, p99 {rare}."

@@ -43,8 +43,7 @@ _GOOD = word_set(
 )
 _BAD = word_set(
     "error errors errored err errs errno fail fails failed failing failure failures exception "
-    "exceptions invalid "
-    "unsuccessful bad fault faulted ko nok"
+    "exceptions invalid unsuccessful bad fault faulted ko nok"
 )
 _LATE = word_set("timeout timeouts timedout")
 _STATUS = word_set(
@@ -89,8 +88,7 @@ _FAILED_WORDS = _BAD | word_set(
     "false n f ng down broken crash crashed panic denied refused reset unavailable internal "
     "unknown unreachable disconnected "
     "disconnect killed unhealthy unimplemented unauthenticated unauthorized forbidden exhausted "
-    "lost loss eof closed overflow "
-    "overloaded missing rejected"
+    "lost loss eof closed overflow overloaded missing rejected"
 )
 _FAILED_PARTS = words_in("error exception failure econn refus unavail invalid unreach fail errno")
 _GRPC_NAMES = words_in(
