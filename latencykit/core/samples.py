@@ -100,11 +100,8 @@ def as_nanoseconds(cells: AnySeries) -> AnyArray:
     """Return datetimes (UTC) or timedeltas in nanoseconds; NaT if beyond 64 bits of them."""
     if cells.dtype.kind == "m":
         return cells.where(cells.dt.total_seconds().abs() < _FARTHEST).to_numpy("m8[ns]")
-    plain = (
-        cells
-        if cells.dtype.kind == "M" and getattr(cells.dtype, "tz", None) is None
-        else cells.dt.tz_convert("UTC").dt.tz_localize(None)
-    )
+    naive = cells.dtype.kind == "M" and getattr(cells.dtype, "tz", None) is None
+    plain = cells if naive else cells.dt.tz_convert("UTC").dt.tz_localize(None)
     return plain.where(plain.dt.year.between(1678, 2261)).to_numpy("M8[ns]")
 
 

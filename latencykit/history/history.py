@@ -394,11 +394,8 @@ class History:
         elif self.runs:
             others = sorted({_label_text(run.labels) for run in self.runs})
             text = _label_text(given)
-            notes.append(
-                f"no earlier run has the labels {text}; others: {'; '.join(others[:4])}"
-                if others != [text]
-                else "no earlier run of this benchmark"
-            )
+            reason = f"no earlier run has the labels {text}; others: {'; '.join(others[:4])}"
+            notes.append(reason if others != [text] else "no earlier run of this benchmark")
         else:
             of = f" of branch {self._branch}" if self._branch else ""
             notes.append(f"the store has no runs{of} yet")

@@ -199,11 +199,9 @@ def hgrm_lines(histogram: Histogram, ratio: float, ticks: int = 5, csv: bool = F
         raise InvalidArgumentError(f"ticks must be 1 or more, not {ticks}")
     histogram = replace(histogram, buckets=layout, index=index, counts=counts)
     places = layout.digits
-    lines = (
-        ['"Value","Percentile","TotalCount","1/(1-Percentile)"']
-        if csv
-        else [f"{'Value':>12} {'Percentile':>14} {'TotalCount':>10} {'1/(1-Percentile)':>14}", ""]
-    )
+    lines = [f"{'Value':>12} {'Percentile':>14} {'TotalCount':>10} {'1/(1-Percentile)':>14}", ""]
+    if csv:
+        lines = ['"Value","Percentile","TotalCount","1/(1-Percentile)"']
     cumulative = histogram.cumulative
     rows: list[tuple[int, float]] = []  # bucket's position and percentile of each
     if histogram.count:

@@ -60,8 +60,9 @@ def hiccup(
     if end is not None and end <= 0:
         raise InvalidArgumentError(f"the duration must be longer than nothing, not {duration!r}")
     width = interval_width(interval)
+    version = latencykit.__version__
     head = [
-        f"Logged with latencykit hiccup {latencykit.__version__}, resolution {format_duration(step)}",
+        f"Logged with latencykit hiccup {version}, resolution {format_duration(step)}",
         "latencykit measure: response, corrected: schedule, loop: open",
     ]
     asked: BaseException | None = None

@@ -66,11 +66,8 @@ def load(shell: Any) -> None:
         count = options.n or _MOST
         with Recorder(options.path, keep=count) as recorder:
             begin = time.perf_counter_ns()
-            runs = (
-                (recorder.measure() for _ in range(count))
-                if options.rate is None
-                else recorder.schedule(options.rate, count=count)
-            )
+            rate, timed = options.rate, (recorder.measure() for _ in range(count))
+            runs = timed if rate is None else recorder.schedule(rate, count=count)
             for number, run in enumerate(runs):
                 spent = time.perf_counter_ns() - begin
                 if options.n is None and number >= 10 and spent > _BUDGET_NS:
