@@ -82,6 +82,11 @@ class Evidenced(Percentiles):
         """Return how far the numbers can be trusted, given when requests were slow."""
         raise NotImplementedError
 
+    def _repr_html_(self) -> str:
+        from latencykit.core.key_statistics import html_of
+
+        return html_of(type(self).__name__, self)
+
     def percentile_rows(
         self, percentiles: ArrayLike = STANDARD_PERCENTILES, *, confidence: float = 0.95
     ) -> list[PercentileRow]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from latencykit.core.percentile_rows import PercentileRow, bounds_at, statistic_text
 from latencykit.core.quantiles import is_resolved
+from latencykit.core.run import Run, failure_counts
 from latencykit.units import (
     NANOSECONDS,
     format_count,
@@ -18,19 +19,12 @@ from latencykit.units import (
     sure_percentile,
 )
 
-if TYPE_CHECKING:
-    from latencykit.core.run import Run
-
 
 def not_answered(run: Run) -> list[str]:
     """Return the numbers of requests that were not answered well, in words."""
-    numbers = {
-        "failed": run.failed,
-        "timed out": run.timeouts,
-        "dropped": run.dropped,
-        "unfinished": run.unfinished,
-    }
-    return [f"{format_count(number)} {word}" for word, number in numbers.items() if number]
+    words = ("failed", "timed out", "dropped", "unfinished")
+    numbers = zip(failure_counts(run).values(), words, strict=True)
+    return [f"{format_count(number)} {word}" for number, word in numbers if number]
 
 
 def key_statistics(data: Any) -> list[tuple[str, str]]:

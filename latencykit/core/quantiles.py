@@ -270,11 +270,6 @@ class Percentiles:
     def _values_at(self, percentiles: Floats) -> Floats:
         raise NotImplementedError
 
-    def _repr_html_(self) -> str:
-        from latencykit.core.key_statistics import html_of
-
-        return html_of(type(self).__name__, self)
-
     @overload
     def percentile(self, percentile: float) -> float: ...
     @overload

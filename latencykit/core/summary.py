@@ -194,6 +194,11 @@ class Summary(Percentiles, Value):
             "keep histograms (.hlog, or the tool's output with its buckets) and merge those"
         )
 
+    def _repr_html_(self) -> str:
+        from latencykit.core.key_statistics import html_of
+
+        return html_of("Summary", self)
+
     def __repr__(self) -> str:
         from latencykit.core.key_statistics import key_statistics
 

@@ -157,7 +157,6 @@ _PROVENANCE = {
 
 COLUMNS = 5  # of a row: start, end, due, outcome, tag
 NO_DUE = -1
-_WALL_CLOCK = 10**18  # ns: 2001, or a machine that has run for 31 years
 _FULL = COLUMNS << 13  # integers that are worth counting
 
 
@@ -260,7 +259,7 @@ class Recorder:
             Where the recorder already holds the other kind of time.
         """
         kind = "service" if intended is None else "response"
-        if intended is not None and intended > _WALL_CLOCK:
+        if intended is not None and intended > 10**18:  # 31 years
             raise InvalidArgumentError("intended= is by time.perf_counter_ns(), not time.time_ns()")
         if kind != self._ready:
             self._declare(kind)
