@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.legend import Legend
+from matplotlib.lines import Line2D
 from matplotlib.text import Text
 
 import latencykit as lk
@@ -23,8 +24,6 @@ from tests.ctrlz.test_commands import result as calibration
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from matplotlib.lines import Line2D
 
 
 @functools.cache
@@ -155,6 +154,21 @@ def _undrawn(axes: Axes, axis) -> list[Text]:
 
 def words_of(figure: Figure) -> list[str]:
     return [text.get_text() for text in texts_of(figure)]
+
+
+def look_of(figure: Figure) -> list[list[Any]]:
+    """What is drawn and where, in hundredths of the figure: texts, lines, areas, images."""
+    drawn = [(text, text.get_text()) for text in texts_of(figure)]
+    for ax in figure.findobj(Axes):
+        parts = [*ax.lines, *ax.patches, *ax.collections, *ax.images]
+        drawn += [(part, part.get_label()) for part in parts if part.get_visible()]
+    rows = []
+    for part, words in drawn:
+        box = part.get_window_extent().get_points()
+        if isinstance(part, Line2D) and len(points := points_of(part)):  # its course, too
+            box = np.vstack([box, part.axes.transData.transform(points).mean(0)])
+        rows.append([words, (100 * box / figure.bbox.size).round(1).ravel().tolist()])
+    return rows
 
 
 def says(figure: Figure, text: str) -> bool:

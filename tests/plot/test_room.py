@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import json
 from itertools import cycle, islice, product
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,12 +20,21 @@ from latencykit import plot
 from latencykit.plot.files import save
 from latencykit.plot.label_layout import Heading
 from tests import laws
-from tests.plot.conftest import CHARTS, assert_tidy, drawn, points_of, texts_of, words_of
+from tests.plot.conftest import (
+    CHARTS,
+    assert_tidy,
+    drawn,
+    look_of,
+    points_of,
+    texts_of,
+    words_of,
+)
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from matplotlib.text import Text
+
+
+LOOKS = Path(__file__).parents[1] / "snapshots/charts"
 
 
 @functools.cache
@@ -74,6 +85,15 @@ def test_nothing_is_cut_and_nothing_collides(names: tuple[str, ...]) -> None:
             wide = min(box.x1, own.x1) - max(box.x0, own.x0)
             high = min(box.y1, own.y1) - max(box.y0, own.y0)
             assert other is ax or wide < 2 or high < 2, (text.get_text(), beside.get_text())
+
+
+@pytest.mark.parametrize("name", CHARTS)
+def test_a_chart_looks_as_recorded(name: str) -> None:
+    """If another look is meant, run `python -m tests.snapshots`."""
+    now, then = look_of(shown(name)), json.loads((LOOKS / f"{name}.json").read_text("utf-8"))
+    assert [words for words, _ in now] == [words for words, _ in then]
+    for (words, places), (_, before) in zip(now, then, strict=True):
+        assert places == pytest.approx(before, abs=2), words
 
 
 @pytest.mark.parametrize("name", CHARTS)
