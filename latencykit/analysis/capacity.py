@@ -342,6 +342,7 @@ def load_curve(
     slo: SLO | str | None = None,
     *,
     confidence: float = 0.95,
+    unit: str | None = None,
 ) -> LoadCurve:
     """Find how latency rises with load, and the highest load that meets an SLO.
 
@@ -353,6 +354,8 @@ def load_curve(
     slo : SLO or str, optional
     confidence : float, default 0.95
         A load passes only if the whole interval of this confidence is within the limit.
+    unit : str, optional
+        Of a path or frame whose numbers state none, as for `lk.read`.
 
     Returns
     -------
@@ -378,7 +381,7 @@ def load_curve(
     if not runs:
         raise InvalidArgumentError("a load curve needs runs at different loads")
     measured = (
-        data if isinstance(data, LoadRow) else load_row(str(name), data, confidence)
+        data if isinstance(data, LoadRow) else load_row(str(name), data, confidence, unit)
         for name, data in runs.items()
     )  # fmt: skip
     ordered = sorted(measured, key=lambda row: row.rate)
@@ -487,9 +490,9 @@ def overload_text(row: LoadRow) -> str:
 _BLOCKS = 10
 
 
-def load_row(name: str, data: Any, confidence: float = 0.95) -> LoadRow:
+def load_row(name: str, data: Any, confidence: float = 0.95, unit: str | None = None) -> LoadRow:
     """Return a run with its rates, as a row of a load curve; see `load_curve`."""
-    data = as_data(data, "a load curve")
+    data = as_data(data, "a load curve", unit)
     known = hasattr(data, "unit") and data.unit in NANOSECONDS
     counted: Any = data.to_unit("ns") if known else data
     counted = without_under_way(counted, counted.run.achieved or _named(name))

@@ -240,6 +240,7 @@ def change_points(
     runs: Sequence[Data | PathOrFrame | float] | Mapping[str, Data | PathOrFrame | float],
     statistic: str | float = "p99", *,
     alpha: float = 0.01, permutations: int = 499, min_runs: int = 5, seed: int = 0,
+    unit: str | None = None,
 ) -> ChangePoints:  # fmt: skip
     """Find the runs after which a statistic changed, in order.
 
@@ -253,6 +254,8 @@ def change_points(
         Significance level.
     permutations, min_runs, seed : int
         See `latencykit.analysis.change_points.change_positions`.
+    unit : str, optional
+        Of a path or frame whose numbers state none, as for `lk.read`.
 
     Returns
     -------
@@ -280,7 +283,7 @@ def change_points(
         if isinstance(run, int | float | np.number):
             values.append(float(run))
             continue
-        run = as_data(run, "a change point")
+        run = as_data(run, "a change point", unit)
         data = run if isinstance(run, Summary) else histogram_of(run, "a change point")
         values.append(statistic_of(data, name))
         if np.isnan(values[-1]):

@@ -317,7 +317,7 @@ SOURCE = SourceRules()
 def compare(
     base: Runs, new: Runs, *, percentiles: Sequence[float] | None = None,
     means: Sequence[str] = _MEANS, confidence: float = 0.95, run_noise: float | None = None,
-    margin: float = 0.05, also: Sequence[str] = (),
+    margin: float = 0.05, also: Sequence[str] = (), unit: str | None = None,
 ) -> Comparison:  # fmt: skip
     """Compare two runs, or several runs per side.
 
@@ -340,6 +340,8 @@ def compare(
         Changes that surely lie within ± `margin` are called the same.
     also : sequence of str
         Further statistics, supported or not, by name (``"p99.99"``, ``"tm95"``), for conditions.
+    unit : str, optional
+        Of a path or frame whose numbers state none, as for `lk.read`.
 
     Returns
     -------
@@ -368,7 +370,7 @@ def compare(
             "a confidence lies between 0 and 1, run noise from 0 to below 1, and a margin is 0 or "
             "more"
         )
-    inputs = _listed(base, "base"), _listed(new, "new")
+    inputs = _listed(base, "base", unit), _listed(new, "new", unit)
     sides: tuple[list[Side], list[Side]]
     evidence: tuple[Evidence, Evidence] | None = None
     if len(inputs[0]) == len(inputs[1]) == 1 and not any(
@@ -447,7 +449,7 @@ def compare(
     return replace(result, warnings=warnings, unit=units.pop(), runs=numbers, unfair=unfair)
 
 
-def _listed(side: object, name: str) -> list[object]:
+def _listed(side: object, name: str, unit: str | None) -> list[object]:
     if hasattr(side, "run"):
         return list(getattr(side, "runs", ()) or (side,))
     values = getattr(side, "values", None)
@@ -456,7 +458,7 @@ def _listed(side: object, name: str) -> list[object]:
     series = [run for data in series for run in getattr(data, "runs", ()) or (data,)]
     if not series:
         raise InvalidArgumentError(f"the {name} side is empty; name at least one run")
-    return [as_data(data, f"the {name} side of a comparison") for data in series]
+    return [as_data(data, f"the {name} side of a comparison", unit) for data in series]
 
 
 def _comparable(data: object) -> Side:

@@ -114,6 +114,7 @@ def correct(
     rate: float | None = None,
     connections: int | None = None,
     force: bool = False,
+    unit: str | None = None,
 ) -> HistogramLog | Histogram:
     """Back-fill the requests that coordinated omission left out, by HdrHistogram's rule.
 
@@ -133,6 +134,8 @@ def correct(
         the source, or 1); the interval is connections / rate. By default the source's own values.
     force : bool, default False
         Correct even what is already corrected, and with any interval.
+    unit : str, optional
+        Of a path or frame whose numbers state none, as for `lk.read`.
 
     Returns
     -------
@@ -165,7 +168,7 @@ def correct(
     Traceback (most recent call last):
     latencykit.errors.AlreadyCorrectedError: ...
     """
-    data = cast("Samples | HistogramLog | Histogram", as_data(data, "correct"))
+    data = cast("Samples | HistogramLog | Histogram", as_data(data, "correct", unit))
     if isinstance(data, Summary):
         raise DataNotAvailableError(
             "a summary has no distribution to correct; read an output that keeps a histogram or "

@@ -184,6 +184,8 @@ def explain(
     by: str | Sequence[str] | None = None,
     between: tuple[Moment, Moment] | None = None,
     events: Iterable[Events | str | Path] | Events | str | Path = (),
+    *,
+    unit: str | None = None,
 ) -> Explanation:
     """Find what slow requests have in common, and what happened when they were slow.
 
@@ -208,6 +210,8 @@ def explain(
         it, and the mix is compared with theirs.
     events : Events, str, Path, or several, optional
         Events beside the run, such as the log of a garbage collector, or the files that hold them.
+    unit : str, optional
+        Of a path or frame whose numbers state none, as for `lk.read`.
 
     Returns
     -------
@@ -231,7 +235,7 @@ def explain(
     >>> explain(s).suspects[["attribute", "value"]].values.tolist()
     [['host', 'c']]
     """
-    data = cast("Samples | HistogramLog", as_data(data, "explain"))
+    data = cast("Samples | HistogramLog", as_data(data, "explain", unit))
     if not isinstance(data, Samples | HistogramLog):
         # The output of the same tool that has single requests, or what has them in any case.
         stem = (data.run.format or "").partition("-")[0]

@@ -549,6 +549,7 @@ def fan_out(
     quorum: int | None = ...,
     hedge: float | str | None = ...,
     shares: Sequence[float] = ...,
+    unit: str | None = ...,
 ) -> FanOut: ...
 @overload
 def fan_out(
@@ -559,6 +560,7 @@ def fan_out(
     quorum: int | None = ...,
     hedge: float | str | None = ...,
     shares: Sequence[float] = ...,
+    unit: str | None = ...,
 ) -> list[FanOut]: ...
 def fan_out(
     data: Data | PathOrFrame,
@@ -568,6 +570,7 @@ def fan_out(
     quorum: int | None = None,
     hedge: float | str | None = None,
     shares: Sequence[float] = _SHARES,
+    unit: str | None = None,
 ) -> FanOut | list[FanOut]:
     """Estimate the latency users see when they wait for the slowest of `n` calls.
 
@@ -591,6 +594,8 @@ def fan_out(
         the two counts.
     shares : sequence of float
         Percentiles of one call for which `FanOut.above` has the share of slower users.
+    unit : str, optional
+        Of a path or frame whose numbers state none, as for `lk.read`.
 
     Returns
     -------
@@ -617,7 +622,7 @@ def fan_out(
         raise InvalidArgumentError("a fan-out needs a number of calls, such as 100")
     for number in numbers:
         _check(number, quorum)
-    data = as_data(data, "a fan-out")
+    data = as_data(data, "a fan-out", unit)
     leaf = histogram_of(data, "a fan-out")
     delay = None if hedge is None else float(leaf.percentile(parse_percentile(hedge)))
     strategy = _Strategy(leaf, quorum, delay, tuple(shares))
@@ -864,7 +869,7 @@ class _MixtureFold:
 
 
 # ---------------------------------------------------------------- one after the other
-def sequential(data: Data | PathOrFrame, n: int) -> FanOut:
+def sequential(data: Data | PathOrFrame, n: int, *, unit: str | None = None) -> FanOut:
     """Return the latency of users who make `n` calls, one after the other.
 
     Parameters
@@ -873,6 +878,8 @@ def sequential(data: Data | PathOrFrame, n: int) -> FanOut:
         One call. In samples with times, each call is the first request that was sent after the
         reply to the one before; otherwise the calls are independent.
     n : int
+    unit : str, optional
+        Of a path or frame whose numbers state none, as for `lk.read`.
 
     Returns
     -------
@@ -888,7 +895,7 @@ def sequential(data: Data | PathOrFrame, n: int) -> FanOut:
     """
     if n < 1:
         raise InvalidArgumentError(f"a sequence has at least 1 call, not {n}")
-    data = as_data(data, "a sum")
+    data = as_data(data, "a sum", unit)
     leaf = histogram_of(data, "a sum")
     if leaf.censored:
         raise DataNotAvailableError(

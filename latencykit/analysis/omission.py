@@ -88,6 +88,7 @@ def diagnose(
     rate: float | None = None,
     connections: int | None = None,
     duration: str | float | None = None,
+    unit: str | None = None,
 ) -> Diagnosis:
     """Detect whether a measurement suffers from coordinated omission.
 
@@ -104,6 +105,8 @@ def diagnose(
         How many connections sent requests; with `rate`, histograms can be decided, too.
     duration : str or float, optional
         Length of the run: ``"20s"``, or seconds.
+    unit : str, optional
+        Of a path or frame whose numbers state none, as for `lk.read`.
 
     Returns
     -------
@@ -126,7 +129,7 @@ def diagnose(
     >>> diagnose(open_loop(server, fixed(rate=100, duration=300))).verdict
     'clean'
     """
-    data = as_data(data, "diagnose")
+    data = as_data(data, "diagnose", unit)
     facts = facts_of(data, expected_interval, rate, connections, duration)
     stalls, left, explained = _judged(facts)
     omission = 0.0 if explained is None else explained.omission
@@ -216,7 +219,9 @@ def diagnose(
     )
 
 
-def find_stalls(data: Samples | HistogramLog | PathOrFrame) -> pd.DataFrame:
+def find_stalls(
+    data: Samples | HistogramLog | PathOrFrame, *, unit: str | None = None
+) -> pd.DataFrame:
     """Find the times during which a server was stopped.
 
     In samples a stall is a time without any reply while a request was waiting, longer than the
@@ -230,6 +235,8 @@ def find_stalls(data: Samples | HistogramLog | PathOrFrame) -> pd.DataFrame:
     ----------
     data : Samples or HistogramLog, path or frame
         Samples need start times.
+    unit : str, optional
+        Of a path or frame whose numbers state none, as for `lk.read`.
 
     Returns
     -------
@@ -252,7 +259,7 @@ def find_stalls(data: Samples | HistogramLog | PathOrFrame) -> pd.DataFrame:
     >>> stalls[["start", "end", "duration", "missing"]].round(2).values.tolist()
     [[4.0, 6.0, 2.0, 199.0]]
     """
-    return stalls_of(cast("Samples", as_data(data, "find_stalls"))).to_frame()
+    return stalls_of(cast("Samples", as_data(data, "find_stalls", unit))).to_frame()
 
 
 def stalls_of(data: Samples | HistogramLog) -> Stalls:

@@ -33,6 +33,7 @@ def retime(
     rate: float | None = None,
     connections: int | None = None,
     force: bool = False,
+    unit: str | None = None,
 ) -> Samples:
     """Return samples timed from when each request was due, with those that were never sent.
 
@@ -53,6 +54,8 @@ def retime(
         source says, or the largest number of requests under way at once.
     force : bool, default False
         Re-time even what is already timed from a schedule.
+    unit : str, optional
+        Of a path or frame whose numbers state none, as for `lk.read`.
 
     Returns
     -------
@@ -79,7 +82,7 @@ def retime(
     >>> [round(h.percentile(90) / 1e6) for h in (raw, timed)]
     [1, 1201]
     """
-    samples = cast("Samples", as_data(samples, "retime"))
+    samples = cast("Samples", as_data(samples, "retime", unit))
     run = samples.run
     name = run.source or run.tool or "these samples"
     if run.corrected in ("us", "tool", "schedule") and not force:

@@ -803,7 +803,11 @@ class SLO:
         return checked
 
     def check(
-        self, source: Data | PathOrFrame | Distribution | Evidence, *, confidence: float = 0.95
+        self,
+        source: Data | PathOrFrame | Distribution | Evidence,
+        *,
+        confidence: float = 0.95,
+        unit: str | None = None,
     ) -> SLOResult:
         """Return one row per limit: met, missed, or unknown, and whether that is sure.
 
@@ -812,6 +816,8 @@ class SLO:
         source : Histogram, HistogramLog, Samples or Summary, path or frame
             Or the evidence of one of them. Values of the rows are in its unit.
         confidence : float, default 0.95
+        unit : str, optional
+            Of a path or frame whose numbers state none, as for `lk.read`.
 
         Returns
         -------
@@ -829,7 +835,7 @@ class SLO:
         times are never sure of a percentile. Failed requests count as slower than any limit.
         """
         if not isinstance(source, Distribution | Evidence):
-            source = as_data(source, "SLO.check")
+            source = as_data(source, "SLO.check", unit)
         evidence = None
         if not isinstance(source, Summary | Distribution):
             evidence = source if isinstance(source, Evidence) else source.evidence()

@@ -51,6 +51,21 @@ def test_a_series_takes_its_unit_from_its_name_or_the_argument():
     assert np.array_equal(lk.read(pd.to_timedelta(values, "ms")).duration, named)
 
 
+def test_every_question_takes_the_unit_of_bare_numbers():
+    values = frame()["latency_ms"]
+    asked = [
+        (lk.diagnose, ()),
+        (lk.fan_out, (10,)),
+        (lk.sequential, (3,)),
+        (lk.correct, ("1ms",)),
+        (lk.SLO.parse("99=5ms").check, ()),
+    ]
+    for ask, more in asked:
+        assert repr(ask(values.rename(None), *more, unit="ms")) == repr(ask(values, *more))
+        with pytest.raises(InvalidArgumentError, match="unit='ms' is for a path or a frame"):
+            ask(lk.read(values), *more, unit="ms")
+
+
 def test_the_accessor_of_series_offers_what_samples_do():
     import_module("latencykit.pandas")
     values = frame()["latency_ms"]

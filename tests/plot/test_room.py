@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from matplotlib import pyplot as plt
-from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
@@ -25,7 +24,6 @@ from tests.plot.conftest import (
     assert_tidy,
     drawn,
     look_of,
-    points_of,
     texts_of,
     words_of,
 )
@@ -94,23 +92,6 @@ def test_a_chart_looks_as_recorded(name: str) -> None:
     assert [words for words, _ in now] == [words for words, _ in then]
     for (words, places), (_, before) in zip(now, then, strict=True):
         assert places == pytest.approx(before, abs=2), words
-
-
-@pytest.mark.parametrize("name", CHARTS)
-def test_lines_fill_their_axes_and_none_leaves_them(name: str) -> None:
-    for ax in (one for one in shown(name).findobj(Axes) if one.axison and one.get_visible()):
-        frame = ax.get_window_extent()
-        places = np.concatenate(
-            [ax.transData.transform(points_of(line)) for line in ax.lines] or [[]]
-        )
-        if not places.size:
-            continue
-        low, high = ((end - frame.min) / frame.size for end in (places.min(0), places.max(0)))
-        assert (low > -0.01).all(), name
-        assert low[0] < 0.06 or name in ("compare", "sweep"), name  # few points
-        assert (high < 1.01).all(), name
-        assert high[0] > 0.9, name
-        assert high[1] > 0.6, name
 
 
 @pytest.mark.parametrize("name", CHARTS)
@@ -206,11 +187,3 @@ def test_without_time_the_density_takes_the_timelines_place(raw):
     alone = drawn(plot.percentiles, one, confidence=0.95).axes[0]
     bands = [ax.collections[0].get_datalim(ax.transData).ymax for ax in (page[1], alone)]
     assert bands[0] == bands[1]  # by time
-
-
-@pytest.mark.slow
-def test_shortened_names_are_distinct(raw):
-    label = 'http_request_duration_seconds{code="%s",method="GET",path="/var"}'
-    series = {label % code: raw for code in (200, 404, 500, 503)}
-    words = words_of(drawn(plot.dashboard, series, 1000, 780))
-    assert len({word for word in words if word.startswith("…")}) == 4
