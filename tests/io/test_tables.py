@@ -318,7 +318,7 @@ def test_every_row_may_state_its_unit(tmp_path, latency, unit, container):
     data = lk.read(written(tmp_path, columns, container))
     assert data.duration.tolist() == [1500 * MS, 250 * MS, 3 * MS, 7000 * MS]
     assert data.run.unit_from == "file"
-    with pytest.raises(LatencyKitError, match="leave --unit"):
+    with pytest.raises(LatencyKitError, match="leave unit="):
         lk.read(written(tmp_path, columns, container), unit="ms")
 
 
