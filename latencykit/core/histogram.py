@@ -787,6 +787,18 @@ def _censored(parts: Sequence[Histogram]) -> dict[str, Any]:
     }
 
 
+def with_timeouts(histogram: Histogram) -> Histogram:
+    """Return a histogram of replies with the timeouts of its run, as values above all others."""
+    bound = (histogram.run.timeout or 0.0) / NANOSECONDS.get(histogram.unit, 1.0)
+    if not histogram.run.timeouts or histogram.censored or bound < histogram.bounds("max")[0]:
+        return histogram
+    known = {k: v for k, v in histogram.reported_stats.items() if k in ("min", "max")}
+    return replace(
+        histogram, censored=histogram.run.timeouts, censored_at=bound, reported_stats=known,
+        reported_percentiles=((), ()),
+    )  # fmt: skip
+
+
 # ------------------------------------------------------------
 # Intervals of a log: what is censored there lies in an open-ended bucket.
 

@@ -31,10 +31,11 @@ from latencykit.core.histogram import (
     merge_histograms,
     of_interval,
     reported,
+    with_timeouts,
 )
 from latencykit.core.log_cache import SharedCache
 from latencykit.core.quantiles import distinct
-from latencykit.core.run import Run, failure_counts, merge_runs, require_data
+from latencykit.core.run import Run, failure_counts, merge_runs, of_some, require_data
 from latencykit.errors import IncompatibleDataError, InvalidArgumentError, require
 from latencykit.units import (
     Moment,
@@ -249,7 +250,10 @@ class HistogramLog(HistogramBacked, Value):
             "tag_names": self._tag_names,
             "unit": self.unit, "run": self.run, "factor": self._factor,
         }  # fmt: skip
-        view = HistogramLog(self.starts[rows], self.lengths[rows], self._parts, **(facts | changes))
+        facts |= changes
+        if rows.size < len(self):
+            facts["run"] = of_some(facts["run"])
+        view = HistogramLog(self.starts[rows], self.lengths[rows], self._parts, **facts)
         view._shared, view._places = self._shared, self._places[rows]
         return view
 
@@ -416,8 +420,8 @@ class HistogramLog(HistogramBacked, Value):
             none = np.zeros(0, np.int64)
             return Histogram(like or HdrBuckets(3), none, none, self.unit, run)
         if len(parts) == 1:
-            return parts[0]
-        return reported(merge_histograms(parts).with_run(**failure_counts(run)))
+            return with_timeouts(parts[0])
+        return with_timeouts(reported(merge_histograms(parts).with_run(**failure_counts(run))))
 
     # ------------------------------------------------------------ questions
 

@@ -234,6 +234,13 @@ def failure_counts(run: Run) -> dict[str, int]:
     return {name: getattr(run, name) for name in FAILURES}
 
 
+def of_some(run: Run) -> Run:
+    """Return the run of some of its intervals: which of its failures are theirs is not known."""
+    if not any(failure_counts(run).values()):
+        return run
+    return run.replace(**dict.fromkeys(FAILURES, 0), failures_known=False)
+
+
 def merge_runs(runs: Sequence[Run]) -> Run:
     """Return the run of several sources together."""
     # Failures add up, notes are joined, the start is the earliest; other fields that differ become

@@ -15,7 +15,7 @@ from latencykit._arrays import Value, read_only
 from latencykit._limits import current_limits
 from latencykit._records import record
 from latencykit._text import printable
-from latencykit._typing import AnyArray, AnySeries, Ints
+from latencykit._typing import AnyArray, AnySeries, Floats, Ints
 from latencykit.core.blocks import MemoryPart, block_of_rows, narrowed
 from latencykit.core.buckets import HdrBuckets
 from latencykit.core.columns import Columns, Words, coded, word_of
@@ -623,13 +623,22 @@ class Samples(HistogramBacked, Value):
 
     # ------------------------------------------------------------ lower levels of detail
 
+    @property
+    def _timed_out(self) -> Floats:
+        """How long requests took that timed out."""
+        outcome = np.zeros(len(self), np.int8) if self.outcome is None else self.outcome
+        return np.asarray(self.values[outcome == OUTCOMES.index("timeout")], np.float64)
+
     def _run_with_failures(self) -> Run:
         """The run with the outcomes of the rows counted."""
         if self.outcome is None:
             return self.run
         n = np.bincount(self.outcome, minlength=len(OUTCOMES)).tolist()
         counted = zip(failure_counts(self.run).items(), n[1:], strict=True)
-        return self.run.replace(**{name: max(known, k) for (name, known), k in counted})
+        facts: dict[str, Any] = {name: max(known, k) for (name, known), k in counted}
+        if self._timed_out.size:
+            facts["timeout"] = self._timed_out.min()
+        return self.run.replace(**facts)
 
     def histogram(self, digits: int = 3) -> Histogram:
         """Count the good requests' latencies; timeouts become censored mass at the timeout.
@@ -835,13 +844,10 @@ def counted(samples: Samples, digits: int = 3) -> Histogram:
     values = samples.values
     good = values if samples.outcome is None else values[samples.outcome == 0]
     exact = {"min": float(good.min()), "max": float(good.max())} if good.size else {}
-    late = values[:0]
-    if samples.outcome is not None:
-        late = values[samples.outcome == OUTCOMES.index("timeout")]
-    bound = float(late.min()) if late.size else float("inf")
+    late = samples._timed_out  # noqa: SLF001
     return replace(
-        Histogram.of(good, digits, samples.unit, run),
-        censored=int(late.size), censored_at=bound, reported_stats=exact,
+        Histogram.of(good, digits, samples.unit, run), reported_stats=exact,
+        censored=int(late.size), censored_at=float(late.min(initial=np.inf)),
     )  # fmt: skip
 
 
@@ -861,7 +867,7 @@ def requests_by_interval(
         return series_of_rows(samples)
     ended = samples._with(outcome=np.where(late, 0, outcome))  # noqa: SLF001
     series, timeouts = series_of_rows(ended), series_of_rows(ended.select(late))
-    counts, bound = np.zeros(series.count.size, np.int64), float(samples.values[late].min())
+    counts, bound = np.zeros(series.count.size, np.int64), samples._timed_out.min()  # noqa: SLF001
     counts[np.searchsorted(series.start, timeouts.start)] = timeouts.count
     beyond = np.column_stack((series.max, series.values)) >= bound
     beyond &= counts[:, None] > 0

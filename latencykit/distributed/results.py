@@ -150,6 +150,8 @@ class TotalsReader:
         total = result.series[0][1] if len(result.series) == 1 else None
         if result.reports or not isinstance(total, Totals) or total.run.format != "hlog":
             return None
+        if any(failure_counts(total.run).values()):  # each log's add up
+            return None
         sums = sum_of_small(logs, total.run.unit)
         if sums is None:
             return None

@@ -21,7 +21,7 @@ import numpy as np
 
 from latencykit._text import printable
 from latencykit.core.buckets import COST, HdrBuckets, on_grid
-from latencykit.core.histogram import Histogram
+from latencykit.core.histogram import Histogram, with_timeouts
 from latencykit.core.run import Run
 from latencykit.core.summary import Summary
 from latencykit.errors import InvalidArgumentError
@@ -163,9 +163,11 @@ def spectrum_data(spectrum: Spectrum, run: Run, source: Source) -> Histogram | S
     lows, highs = np.concatenate(([whole * v[0]], v[:-1]))[nonempty], v[nonempty]
     highs[-1] = v[-1]
     rows = (tuple(spectrum.percentiles), tuple(v.tolist())) if whole else ((), ())
-    return Histogram.from_buckets(
-        lows, highs, counts[nonempty], base_unit(run.unit), run=run, reported_stats=stats,
-        reported_percentiles=rows,
+    return with_timeouts(
+        Histogram.from_buckets(
+            lows, highs, counts[nonempty], base_unit(run.unit), run=run, reported_stats=stats,
+            reported_percentiles=rows,
+        )
     )  # fmt: skip
 
 

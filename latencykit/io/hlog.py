@@ -37,9 +37,8 @@ from latencykit.core import is_samples
 from latencykit.core.blocks import Block, MemoryPart, TotalsFold, blocks_by_layout
 from latencykit.core.buckets import COST, CellBuckets, Counts, HdrBuckets, cost, on_grid, widest
 from latencykit.core.histogram_log import HistogramLog, blocks_of, interval_tags, shifted
-from latencykit.core.key_statistics import not_answered
 from latencykit.core.quantiles import median
-from latencykit.core.run import UNIT_NAMES, Note, Run, UnitFrom, has_further_failures
+from latencykit.core.run import FAILURES, UNIT_NAMES, Note, Run, UnitFrom, failure_counts
 from latencykit.errors import (
     CorruptInputError,
     InputTooLargeError,
@@ -66,7 +65,7 @@ from latencykit.io.source import (
     ReadOptions,
     Source,
 )
-from latencykit.units import NANOSECONDS
+from latencykit.units import NANOSECONDS, parse_duration
 
 T = TypeVar("T")
 
@@ -381,20 +380,29 @@ def own_facts(text: str) -> dict[str, str]:
 
 
 def stated_facts(run: Run) -> dict[str, str]:
-    """Return what is known of a measurement, for `own_comment`; report what is not written."""
-    if lost := not_answered(run):
-        run.report(f"{', '.join(lost)}: not in the file written, but they would be in .json")
+    """Return what is known of a measurement, for `own_comment`."""
     facts = {name: getattr(run, name) or "unknown" for name in _STATED}
     facts["tool"] = re.sub(r"[^\w .+/()-]+", "_", facts["tool"])
-    facts["failures"] = "not in this file" if has_further_failures(run) else "unknown"
-    return {name: fact for name, fact in facts.items() if fact != "unknown"}
+    facts["failures"] = "unknown" if run.failures_known else "not in this file"
+    return {k: fact for k, fact in facts.items() if fact != "unknown"} | stated_failures(run)
+
+
+def stated_failures(run: Run) -> dict[str, str]:
+    """Return the numbers of failed requests, and how long one waits until it is a timeout."""
+    facts = {name: str(number) for name, number in failure_counts(run).items() if number}
+    if run.timeouts and run.timeout:
+        facts["timeout"] = f"{run.timeout / 1e9:.9g}s"
+    return facts
 
 
 def run_facts(own: Mapping[str, str]) -> dict[str, Any]:
     """Return the fields of a run that `stated_facts` wrote."""
-    facts = {name: fact for name, fact in own.items() if name in _STATED}
+    facts: dict[str, Any] = {name: fact for name, fact in own.items() if name in _STATED}
     if "tool" in facts:
         facts["tool"] = printable(facts["tool"])
+    facts |= {name: int(own[name]) for name in FAILURES if own.get(name, "").isdecimal()}
+    if "timeout" in own:
+        facts["timeout"] = parse_duration(own["timeout"])
     return facts | ({"failures_known": False} if "failures" in own else {})
 
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from latencykit._files import check_folder
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog
-from latencykit.core.run import FAILURES, Run
+from latencykit.core.run import FAILURES, Run, failure_counts
 from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.errors import (
     IncompatibleDataError,
@@ -30,6 +30,7 @@ from latencykit.errors import (
     LatencyKitError,
     require_path,
 )
+from latencykit.io.hlog import own_comment, stated_failures
 from latencykit.record.intervals import MOST_TAGS, IntervalCounter, interval_width
 from latencykit.units import format_count, parse_duration
 
@@ -225,6 +226,7 @@ class Recorder:
         self._waiting: list[int] = []
         self._raw: list[NDArray[np.int64]] = []  # rows that were counted
         self._outcomes = np.zeros(len(OUTCOMES), np.int64)
+        self._timeout = np.iinfo(np.int64).max  # the shortest of them
         self._kind: str | None = None
         self._ready: str | None = None  # the kind, as long as nothing speaks against measuring it
         self._closed, self._process = False, os.getpid()
@@ -397,6 +399,8 @@ class Recorder:
                 self._outcomes += np.bincount(outcome, minlength=len(OUTCOMES))
                 good = outcome == 0
                 value = np.maximum(end - np.where(due == NO_DUE, start, due), 0)
+                late = value[outcome == OUTCOMES.index("timeout")]
+                self._timeout = late.min(initial=self._timeout)
                 self._counter.add((end - self._zero)[good], value[good], tags[good])
                 self._raw.append(rows)
             if int(self._outcomes.sum()) > self._keep:
@@ -435,9 +439,8 @@ class Recorder:
         try:
             with self._work:
                 self.flush()
-                failures = ", ".join(f"{name}: {n}" for name, n in self._failures().items() if n)
-                if failures:
-                    self._counter.comment(f"latencykit {failures}")
+                if self._outcomes[1:].any():
+                    self._counter.comment(own_comment(stated_failures(self._run())))
         finally:
             self._closed = True
             self._ready = None
@@ -459,9 +462,6 @@ class Recorder:
 
     # ------------------------------------------------------------ what was measured
 
-    def _failures(self) -> dict[str, int]:
-        return dict(zip(FAILURES, self._outcomes[1:].tolist(), strict=True))
-
     def _run(self) -> Run:
         response = self._kind == "response"
         run = Run(
@@ -471,7 +471,8 @@ class Recorder:
             measure="response" if response else "service",
             corrected="schedule" if response else "none",
         )
-        return run.replace(**self._failures())
+        run = run.replace(**dict(zip(FAILURES, self._outcomes[1:].tolist(), strict=True)))
+        return run.replace(timeout=float(self._timeout)) if run.timeouts else run
 
     def log(self) -> HistogramLog:
         """Return the intervals recorded so far; of a recorder with a path, what its file holds."""
@@ -482,7 +483,8 @@ class Recorder:
 
         log = read(self.path)
         assert isinstance(log, HistogramLog)
-        return log.with_run(**self._failures())
+        known = self._run()  # the file names them once it is closed
+        return log.with_run(**failure_counts(known), timeout=known.timeout)
 
     def histogram(self) -> Histogram:
         """Return all values recorded so far, of all tags."""

@@ -358,7 +358,9 @@ def model_record(name: str, model: Distribution) -> SeriesRecord:
 
 def _frame(name: str, data: DataType, unit: str, run: Run) -> SeriesRecord:
     """The keys that every record has, whatever the data type."""
-    unknown = ("count", "min", "max", "mean", "std", "highest_supported_percentile")
+    lost = ("failed", "timeouts")
+    unknown = [name for name in lost if not (getattr(run, name) or run.failures_known)]
+    unknown += ["count", "min", "max", "mean", "std", "highest_supported_percentile"]
     return record_from(
         SeriesRecord,
         run,

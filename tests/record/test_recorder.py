@@ -137,18 +137,25 @@ def test_one_recorder_holds_one_kind_of_time() -> None:
         recorder.measure(intended=1)
 
 
-def test_failures_are_counted_apart(clock) -> None:
-    recorder = lk.Recorder()
+@pytest.mark.parametrize("path", [None, "a.hlog"])
+def test_failures_are_counted_apart(clock, tmp_path, path) -> None:
+    recorder = lk.Recorder(path and tmp_path / path)
+
+    def fail(error) -> None:
+        clock.now += 50
+        raise error
+
     for error in (ValueError, TimeoutError, KeyboardInterrupt):
         with pytest.raises(error), recorder.measure():
-            raise error
+            fail(error)
     with recorder.measure():
         clock.now += 10
     samples = recorder.samples()
     assert [OUTCOMES[code] for code in samples.outcome] == ["error", "timeout", "unfinished", "ok"]
-    run = recorder.log().run
-    assert (run.failed, run.timeouts, run.unfinished) == (1, 1, 1)
-    assert recorder.histogram().count == 1
+    recorder.close()
+    for log in (recorder.log(), lk.read(recorder.path) if path else recorder.log()):
+        assert (log.run.failed, log.run.timeouts, log.run.unfinished) == (1, 1, 1)
+        assert (log.histogram().count, log.histogram().censored_at) == (1, 50)
 
 
 def test_threads_lose_nothing(tmp_path) -> None:
