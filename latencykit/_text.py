@@ -24,6 +24,8 @@ _LOGIN = r"(?<=://)(?:[^/\s'\"]*|[^/\s:\[]*:(?!\d+\b)(?:(?!//)[^\s'\"]){0,300})@
 _QUERY = r"(://[^\s?#'\"]{0,1000})[?#](?:[^\s'\"]*[^\s'\":;,.)])?"
 
 
+_RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
+
 LONGEST_WORD = 256
 """Characters of a word; a longer one is cut, so that no cell outweighs its table."""
 
@@ -212,7 +214,13 @@ def script_json(value: object) -> str:
 
 def plain(text: str, limit: int = 60) -> str:
     r"""Return untrusted text that matplotlib draws literally: printable, without $ … $."""
-    return printable(text, limit).replace("$", r"\$")
+    shown = printable(text, limit).replace("$", r"\$")
+    return f"\u200e{shown}\u200e" if _RIGHT_TO_LEFT.search(shown) else shown
+
+
+def isolated(name: str) -> str:
+    """Return a name which, if written from right to left, does not reorder the text around it."""
+    return f"\u2068{name}\u2069" if _RIGHT_TO_LEFT.search(name) else name
 
 
 # ------------------------------------------------------------

@@ -153,7 +153,7 @@ export function closedLoopP99(n, rate) {
   return high;
 }
 
-const ms = (value) => (value >= 1000 ? `${+(value / 1000).toPrecision(3)} s` : value >= 1 ? `${+value.toPrecision(3)} ms` : `${+(value * 1000).toPrecision(3)} µs`);
+const ms = (value) => (value >= 999.5 ? `${+(value / 1000).toPrecision(3)} s` : value >= 0.9995 ? `${+value.toPrecision(3)} ms` : `${+(value * 1000).toPrecision(3)} µs`);
 const seconds = (value) => ms(value * 1000);
 const thousands = (n) => Math.round(n).toLocaleString("en-US");
 
@@ -236,7 +236,7 @@ export const PICTURES = {
     draw({ digits }) {
       const n = Math.round(10 ** digits), sorted = connected(n);
       return { lines: [{ points: curveOf(connected(10000), 4), colour: PALE, name: "rate × stall = 10,000" }, { points: curveOf(sorted, 4), colour: n < 10000 ? RED : BLUE, name: "reported" }],
-        text: `${thousands(n)} connections: ${thousands(sorted.length)} requests, p75 ${seconds(percentile(sorted, 75))}, p99 ${seconds(percentile(sorted, 99))}.` };
+        text: `${thousands(n)} connection${n > 1 ? "s" : ""}: ${thousands(sorted.length)} requests, p75 ${seconds(percentile(sorted, 75))}, p99 ${seconds(percentile(sorted, 99))}.` };
     },
   },
   queue_panel: {
@@ -322,7 +322,9 @@ export function paint(canvas, spec, picture) {
   }
   for (const [at, v, colour] of picture.dots || []) { c.fillStyle = colour; c.beginPath(); c.arc(x(at), y(v), 4.5, 0, 7); c.fill(); }
   c.restore();
-  const named = picture.lines.filter((one) => one.name);
+  const named = picture.lines.filter((one) => one.name), widest = Math.max(0, ...named.map((one) => c.measureText(one.name).width));
+  c.fillStyle = "rgba(255, 255, 255, 0.85)"; // over a line that crosses the names
+  if (named.length) c.fillRect(box.left + 8, box.top + 2, 36 + widest, 17 * named.length + 4);
   named.forEach((one, k) => {
     c.strokeStyle = c.fillStyle = one.colour;
     c.lineWidth = 3;
@@ -424,15 +426,16 @@ export function play(el, { picture, choices }) {
       return group;
     }
     const [first, last, step, start] = range, byFactor = first > 0 && last / first >= 50;
-    const to = (v) => (byFactor ? Math.log10(v) : v), back = (v) => (byFactor ? 10 ** v : v);
-    const shown = element("output"), input = element("input", { type: "range", "aria-label": title, min: to(first), max: to(last), step: byFactor ? 0.005 : step, value: to(start) });
-    const read = () => {
-      const raw = back(Number(input.value));
-      values[name] = Math.min(last, Math.max(first, step >= 1 ? Math.round(raw) : raw));
+    // Whole steps, so that both ends can be reached.
+    const steps = byFactor || step < 1 ? 400 : last - first, at = (k) => (byFactor ? first * (last / first) ** (k / steps) : first + ((last - first) * k) / steps);
+    const to = (v) => Math.round(steps * (byFactor ? Math.log(v / first) / Math.log(last / first) : (v - first) / (last - first)));
+    const shown = element("output"), input = element("input", { type: "range", "aria-label": title, min: 0, max: steps, step: 1, value: to(start) });
+    const read = (value = at(Number(input.value))) => {
+      values[name] = step >= 1 ? Math.round(value) : value;
       shown.textContent = step >= 1 ? thousands(values[name]) : String(+values[name].toPrecision(3));
       input.setAttribute("aria-valuetext", shown.textContent);
     };
-    read();
+    read(start);
     input.addEventListener("input", () => { values.points = null; read(); draw(); });
     return element("label", { class: "choices" }, `${title} `, input, shown);
   });
@@ -491,7 +494,7 @@ export function ask(el, { question, unit, choices, several, answer = "" }, chang
     if (choices.length) return options.filter((one) => one.checked).map((one) => one.value).join(" and ");
     const text = field.value.trim();
     if (!/\d/.test(text)) return "";
-    return /^[\d.,\s_]+$/.test(text) && unit ? `${text} ${unit}` : text;
+    return /^[\d.,\s_]+(e\d+)?$/i.test(text) && unit ? `${text} ${unit}` : text;
   };
   const form = element("form", {}, fields, element("button", { type: "submit" }, "Answer"));
   const show = (text) => { said.textContent = text ? `Your answer: ${text}. Read on.` : el.closest(".jp-Cell") ? "What is below appears with your answer." : ""; };
@@ -717,11 +720,15 @@ function render({ model, el }) {
       send: (message) => model.send(message),
       listen: (heard) => { model.on("msg:custom", heard); return () => model.off("msg:custom", heard); },
     });
-  return KINDS[kind](el, { ...options, answer: model.get("answer") }, (answer) => {
+  const close = KINDS[kind](el, { ...options, answer: model.get("answer") }, (answer) => {
     model.set("answer", answer);
     model.save_changes();
     expandBelow(el);
   });
+  const skip = () => { if (model.get("_skipped")) { el.querySelector(".lesson").classList.remove("open"); expandBelow(el); } };
+  model.on("change:_skipped", skip);
+  setTimeout(skip); // once it is in its cell
+  return () => { model.off("change:_skipped", skip); close(); };
 }
 
 export default { render };

@@ -208,7 +208,7 @@ def _wait(question, kind, options):
 
     control.observe(take, "answer")
     if not control.answer:
-        gate.close(question)
+        gate.close(question, lambda: control.set_trait("_skipped", True))
     display(control)
     return Answer(question)
 
@@ -242,6 +242,7 @@ if anywidget is not None:
         _esm = _SCRIPT.read_text("utf-8")
         _kind = traitlets.Unicode().tag(sync=True)
         _options = traitlets.Unicode().tag(sync=True)
+        _skipped = traitlets.Bool().tag(sync=True)
         answer = traitlets.Unicode().tag(sync=True)
 
     class _Live(Control):

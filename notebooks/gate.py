@@ -9,7 +9,7 @@ import os
 
 __all__ = ["skip"]
 
-_open: set[str] = set()
+_open: dict = {}  # question → what shows the cells below it
 _passed: set[str] = set()
 _teaching = bool(os.environ.get("LATENCYKIT_TEACH"))
 
@@ -21,32 +21,37 @@ class UnansweredError(Exception):
         return [str(self)]
 
 
-def close(question):
-    """Let no new cell run before `question` is answered; cells that ran before may run again."""
+def close(question, show=lambda: None):
+    """Let no new cell run before `question` is answered; cells that ran before may run again.
+
+    `show` is called if a lecturer goes on without an answer.
+    """
     shell = _shell()
     if shell is None or _teaching:
-        return
+        return show()
     if _check not in shell.input_transformers_cleanup:
         shell.input_transformers_cleanup.append(_check)
     _passed.update(cell.strip() for cell in shell.user_ns.get("In", ()))
-    _open.add(question)
+    _open[question] = show
+    return None
 
 
 def answered(question):
     """Open the gate for the cells below `question`."""
-    _open.discard(question)
+    _open.pop(question, None)
 
 
 def skip(all=False):  # noqa: A002
     """Run on without an answer to the questions above, or to `all` of the notebook."""
     global _teaching
     _teaching = _teaching or all
-    _open.clear()
+    while _open:
+        _open.popitem()[1]()
 
 
 def stop():
     """Say what the cell waits for, and end the run."""
-    raise UnansweredError("Answer the question above first; then run this cell again. (Run skip() to go on without an answer.)")
+    raise UnansweredError("Answer the question above first; then run this cell again. (Run skip() in a cell above it to go on without an answer.)")
 
 
 def _check(lines):

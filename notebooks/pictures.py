@@ -265,7 +265,7 @@ def page_panel(by_length, lengths):
     def draw(ax, seconds):
         shares = [of[list(lengths).index(seconds)] for of in by_length.values()]
         bars = ax.barh(list(by_length), shares, color=BLUE, height=0.5)
-        ax.bar_label(bars, [f"{share:.0f} %" for share in shares], padding=3)
+        ax.bar_label(bars, [f"{share:.0f} %" for share in shares], padding=3, backgroundcolor="white")
         ax.axvline(63, color=GREY, linestyle=(0, (5, 3)))
         tidy(ax, f"a page that takes {seconds} s", "% of users (dashed: independent)")
         ax.set_xlim(0, 80)

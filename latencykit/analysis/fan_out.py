@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import field, fields, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
@@ -21,6 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from latencykit._arrays import as_positions
 from latencykit._records import record
+from latencykit._text import format_items
 from latencykit._typing import Floats, Ints, PathOrFrame
 from latencykit.analysis.given import as_data
 from latencykit.core import Data
@@ -504,9 +506,7 @@ class FanOut(Distribution):
         return f"FanOut({self}, {self.model}, {shown})"
 
     def _repr_html_(self) -> str:
-        def show(value: float) -> str:
-            return format_value(value, self.unit)
-
+        show = partial(format_value, unit=self.unit)
         rows = self.rows([50.0, 90.0, 99.0, 99.9])
         lines = [
             f"{100 * share:.3g} % wait longer than p{format_percentile(p)} of one call"
@@ -766,10 +766,8 @@ def _mixtures(log: HistogramLog, strategy: _Strategy, numbers: Sequence[int]) ->
         for result in fold.results():
             facts: dict[str, Any] = {"note": note if k else "", "interval": width}
             if k and len(view) < 2:
-                note = (
-                    f"its intervals have {crowd:,.0f} requests each: too few to draw {result.n} "
-                    "calls from one; treated as independent"
-                )
+                each = f"its intervals have {format_items(round(crowd), 'request')} each"
+                note = f"{each}: too few to draw {result.n} calls from one; treated as independent"
                 facts = {"note": note, "model": "independent"}
                 if strategy.delay is None:  # one bin: ranks decide, wherever its buckets lie
                     facts |= {"above": _ranked(strategy, result.n), "above_between": {}}

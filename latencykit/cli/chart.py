@@ -160,8 +160,9 @@ def command(
         look = {key: value for key, value in look.items() if kind in _KINDS_WITH.get(key, _KINDS)}
         if "y" in look:
             look["log"] = look.pop("y") != "linear"
-        pixels, size = (1000.0, 780.0 if kind == "dashboard" else 560.0), look["size"]
-        if size is not None:
+        names = 20.0 * len(data) * (kind not in ("dashboard", "heatmap"))  # one line each
+        pixels = (1000.0, max(780.0 if kind == "dashboard" else 560.0, 160.0 + names))
+        if (size := look["size"]) is not None:
             sides = re.fullmatch(r"(\d{3,5})x(\d{3,5})", size.lower(), re.ASCII)
             wide, high = map(float, sides.groups() if sides else (0, 0))
             if not (200 <= wide <= 20_000 and 150 <= high <= 20_000):

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 
 from latencykit._arrays import Value, as_positions
 from latencykit._records import record
+from latencykit._text import format_items
 from latencykit._typing import AnyArray, Floats, Ints
 from latencykit.core.buckets import Buckets, HdrBuckets
 from latencykit.core.jackknife import RULE, Jackknife, spread
@@ -248,8 +249,8 @@ class TimedSupport(Evidence):
         columns["low"], columns["high"] = self._ends_of(columns, confidence)
         if self.jackknife.known:
             return rows_of(columns), ()
-        bins = f"{self.jackknife.bins} time bins are too few for a confidence interval"
-        return rows_of(columns), (f"{bins}; {RULE.min_bins} are needed",)
+        bins = format_items(self.jackknife.bins, "time bin")
+        return rows_of(columns), (f"{bins}: a confidence interval needs {RULE.min_bins}",)
 
     def ends(self, percentiles: Floats, confidence: float = 0.95) -> tuple[Floats, Floats]:
         """Return only the lower and upper ends of the intervals that `rows` gives."""

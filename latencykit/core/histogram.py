@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
@@ -696,10 +696,7 @@ class Histogram(Evidenced, Value):
     def __repr__(self) -> str:
         if not self.index.size:
             return "Histogram(no values)"
-
-        def show(value: float) -> str:
-            return format_value(value, self.unit)
-
+        show = partial(format_value, unit=self.unit)
         rows = [replace(row, supported=True) for row in self.percentile_rows([50, 99, 100])]
         numbers = ", ".join(
             f"{name} {format_row(row, show)}"

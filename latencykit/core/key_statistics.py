@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -30,9 +31,7 @@ def not_answered(run: Run) -> list[str]:
 def key_statistics(data: Any) -> list[tuple[str, str]]:
     """Return the numbers shown beside the curve as text; a range where the source gives no more."""
     # Parentheses mark percentiles that the sample does not support.
-
-    def show(value: float) -> str:
-        return format_value(value, data.unit)
+    show = partial(format_value, unit=data.unit)
 
     def texts(rows: Iterable[PercentileRow], **known: object) -> list[tuple[str, str]]:
         return [

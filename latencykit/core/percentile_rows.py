@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -196,10 +197,7 @@ def highest_pinned_down(histogram: Any, limit: float) -> float:
 
 def statistic_text(histogram: Any, name: str) -> str:
     """Return ``min``, ``max``, ``mean`` or ``std`` as text; a range where it is not resolved."""
-
-    def show(value: float) -> str:
-        return format_value(value, histogram.unit)
-
+    show = partial(format_value, unit=histogram.unit)
     low, high = histogram.bounds(name)
     if name == "max" and histogram.censored:  # of some requests only a lower bound is known
         return f"≥ {show(max(histogram.max, histogram.censored_at))}"

@@ -61,7 +61,7 @@ class StoredSeries:
 
     def error(self, statistic: str) -> float:
         """Return the relative standard error of a statistic within the run; 0 if unknown."""
-        _, low, high = self.statistics[statistic]
+        _, low, high = self.statistics.get(statistic, _UNKNOWN)
         return min(math.log(high / low) / (2 * _Z), _LARGEST_ERROR) if low and high else 0.0
 
 

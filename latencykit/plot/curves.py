@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -161,10 +161,7 @@ def two_stories(series: Mapping[str, object], curves: Mapping[str, Curve]) -> st
 
 def end_words(curve: Curve) -> str:
     """Return the label of a curve's end: its maximum, or the bound of its censored values."""
-
-    def show(value: float) -> str:
-        return format_value(value, curve.unit)
-
+    show = partial(format_value, unit=curve.unit)
     if curve.bound is not None:
         return f"≥ {show(curve.top)} ({format_items(curve.censored, 'request')})"
     top = show(curve.top) if curve.top_known else format_range(curve.top_low, curve.top, show)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -50,7 +51,7 @@ from latencykit.plot.style import (
 from latencykit.plot.timeline_chart import timeline
 from latencykit.units import format_count, format_row, format_value, percentile_name
 
-_COLUMNS = (50.0, 99.0, 99.9, 100.0)
+_COLUMNS, _MEAN = (50.0, 99.0, 99.9, 100.0), -1.0  # percentiles; the place of a mean
 _USUAL = ("p50", "p90", "p95", "p99", "p99.9", "p99.99")
 
 
@@ -192,10 +193,15 @@ def _table(ax: Axes, series: Mapping[str, object]) -> None:
     column = max(40.0, 4.5 * longest + 6.0)  # a range takes more space than a number
     number = max(2, min(len(_COLUMNS) + 1, int((width - 92) / column)))
     chosen = {2: (99.0, 100.0), 3: (50.0, 99.0, 100.0)}.get(number, _COLUMNS)
+    if all(_text(data, p) == "–" for data in series.values() for p in _COLUMNS):
+        chosen = (_MEAN,)
     counts = number > len(_COLUMNS)
     places = [1.0 - column * k / width for k in range(len(chosen))][::-1]
     places = [places[0] - column / width, *places] if counts else places
-    heads = [*(["requests"] if counts else []), *map(percentile_name, chosen)]
+    heads = [
+        *(["requests"] if counts else []),
+        *("mean" if p == _MEAN else percentile_name(p) for p in chosen),
+    ]
     look: Look = {"fontsize": 8}
     for x, words in zip(places, heads, strict=True):
         _write(ax, x, 1.0 - 0.5 * step, words, color=MUTED, ha="right", **look)
@@ -221,7 +227,8 @@ def _value(data: Any, percentile: float) -> float:
     """Return a percentile, or NaN where the source does not have it."""
     if isinstance(data, Summary):
         known = dict(data.reported_percentiles)
-        known |= {100.0: data.stats["max"]} if "max" in data.stats else {}
+        names = ((100.0, "max"), (_MEAN, "mean"))
+        known |= {p: data.stats[name] for p, name in names if name in data.stats}
         return known.get(percentile, float("nan"))
     return float(data.percentile(percentile)) if getattr(data, "count", 1) else float("nan")
 
@@ -233,10 +240,7 @@ def _text(data: Any, percentile: float) -> str:
         return "–"
     if percentile == 100 and isinstance(data, Histogram):
         return statistic_text(data, "max")
-
-    def show(number: float) -> str:
-        return format_value(number, data.unit)
-
+    show = partial(format_value, unit=data.unit)
     if not isinstance(data, Histogram):
         return show(value)
     (row,) = data.percentile_rows([percentile])

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from latencykit._text import plain, shorten
+from latencykit._text import plain
 from latencykit._typing import Floats
 from latencykit.analysis.modes import find_modes
 from latencykit.core.distribution import Distribution
@@ -21,6 +21,7 @@ from latencykit.plot.series import (
     Limits,
     as_series,
     chart_title,
+    distinct_names,
     drawable,
     joined,
     slo_pairs,
@@ -138,7 +139,7 @@ def density(
         ax.set_ylim(0, peak * (1.16 if len(series) == 1 else 1.3))
         ax.yaxis.set_major_formatter(share_text)
         # Each series is named at its peak; of a single one the modes are labelled; and the maxima.
-        middle = np.sqrt(edges[1:] * edges[:-1])
+        middle, names = np.sqrt(edges[1:] * edges[:-1]), distinct_names(parts, 32)
         for label, part in parts.items():
             model, origin = isinstance(series[label], Distribution), given[label]
             evidence = origin.evidence() if hasattr(origin, "evidence") else None
@@ -154,7 +155,7 @@ def density(
                 peak_at = int(np.argmax(part))
                 at = (float(middle[peak_at]), float(part[peak_at]))
                 bold: Look = {"fontsize": 9.5, "fontweight": "bold"}
-                labels.point(ax, plain(shorten(label, 32)), at, [lines[label]], above=True, **bold)
+                labels.point(ax, plain(names[label]), at, [lines[label]], above=True, **bold)
         maxima = {label: (curve.top, end_words(curve)) for label, curve in curves.items()}
         for words, members in named_tops(ax, maxima, across=True):
             colour = INK

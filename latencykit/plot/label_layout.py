@@ -28,11 +28,10 @@ from numpy.typing import NDArray
 from latencykit._records import record
 from latencykit._text import plain
 from latencykit._typing import Floats
-from latencykit.plot.series import named_count
+from latencykit.plot.series import distinct_names, named_count
 from latencykit.plot.style import FEW, INK, MUTED, ground_of, lighten, short_names, size_in_points
 
-_CLEAR = 3.0
-"""Pixels that remain free around a label."""
+_CLEAR = 3.0  # pixels that remain free around a label
 
 
 @record()
@@ -206,8 +205,7 @@ def apart(targets: Floats, step: float, low: float, high: float) -> Floats:
 # in a legend outside. They are artists of their own, so that a change of size, limits or resolution
 # places them anew.
 
-_MARGIN = 4.0
-"""Points between a label and the frame of its axes."""
+_MARGIN = 4.0  # points between a label and the frame of its axes
 
 
 class _Labels(Artist):
@@ -489,7 +487,7 @@ def name_curves(
     if named and len(series) > 1:
         first, step, tolerance = places
         for k, (label, data) in enumerate(series.items()):
-            name, at = named_count(label, data), first + step * k
+            name, at = named_count(distinct_names(series, 32)[label], data), first + step * k
             labels.add(ax, name, lines[label], at=at, spread=tolerance)
     for words, members in named_tops(ax, {label: ends[label] for label in curves}, across=across):
         colour = lines[members[0]][0].get_color() if len(members) == 1 and len(series) > 1 else INK

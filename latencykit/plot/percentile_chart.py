@@ -38,6 +38,7 @@ from latencykit.plot.series import (
     as_series,
     chart_title,
     dashes_note,
+    distinct_names,
     doubts_from,
     drawable,
     evidence_of,
@@ -186,9 +187,10 @@ def percentiles(
         if confidence is not None and hasattr(counted[label], "evidence"):
             evidence = evidence_of(series[label], counted[label])
             band(ax, band_ends(evidence, curve, confidence, places), look["color"], zero)
+    names = distinct_names(series, 32)
     for label, summary in summaries.items():
         alone = len(series) == 1
-        own = "" if alone or len(shown) > FEW or not legend else named_count(label, summary)
+        own = "" if alone or len(shown) > FEW or not legend else named_count(names[label], summary)
         lines[label] = _draw_summary(ax, labels, summary, styles[label], own, zero, alone=alone)
     only = ""
     if len(shown) == len(summaries) and (len(shown) == 1 or all(map(_mean_only, shown.values()))):

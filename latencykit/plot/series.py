@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from latencykit._limits import check_series
@@ -17,7 +18,7 @@ from latencykit.core.key_statistics import not_answered
 from latencykit.core.percentile_rows import Doubt, statistic_text
 from latencykit.core.run import TOTAL, shown_parts
 from latencykit.errors import DataNotAvailableError, IncompatibleDataError, InvalidArgumentError
-from latencykit.plot.style import role_of
+from latencykit.plot.style import role_of, short_names
 from latencykit.units import (
     NANOSECONDS,
     format_count,
@@ -193,8 +194,7 @@ def time_texts(moments: Sequence[float]) -> list[str]:
     return [f"{moment:,.12g} s" if moment else "0" for moment in moments]
 
 
-_LARGE = 200
-"""Minutes, hours or days that are few enough to be read."""
+_LARGE = 200  # minutes, hours or days that are too many to be read
 
 
 def measured(run: Any, count: int | None) -> str:
@@ -215,11 +215,18 @@ def requests_of(data: object) -> int | None:
     return getattr(data, "requests", getattr(data, "count", None))
 
 
-def named_count(label: str, data: object) -> str:
-    """Return a series' name and number of requests, the label of its curve."""
+def distinct_names(series: Iterable[str], limit: int) -> dict[str, str]:
+    """Return label → its beginning and end; where two would be alike, what they differ in."""
+    cut = {label: shorten(label, limit) for label in series}
+    alike = len(set(cut.values())) < len(cut)
+    return dict(zip(cut, short_names(list(cut), limit), strict=True)) if alike else cut
+
+
+def named_count(name: str, data: object) -> str:
+    """Return a series' short name and number of requests, the label of its curve."""
     count = requests_of(data)
     number = f"n = {format_count(count)}" if count is not None else ""
-    return "  ".join(filter(None, (plain(shorten(label, 32)), number)))
+    return "  ".join(filter(None, (plain(name), number)))
 
 
 def conditions(data: Any) -> list[str]:
@@ -279,7 +286,7 @@ def chart_title(series: Mapping[str, Any], kind: str = "") -> str:
         total = ""
     if kind == "runs":
         return " · ".join(filter(None, (f"{len(series)} runs", total)))
-    names = [plain(shorten(label, 24)) for label in series]
+    names = [plain(name) for name in distinct_names(series, 24).values()]
     few = f"{', '.join(names[:-1])} and {names[-1]}"
     whole = " and their total" if len(parts) == len(series) - 1 else ""
     named = few if len(names) <= 3 else f"{len(parts) if whole else len(names)} series{whole}"
@@ -303,10 +310,7 @@ def key_finding(series: Mapping[str, Any]) -> str | None:
     ((label, data),) = series.items() if len(series) == 1 else ((None, None),)
     if not isinstance(data, Histogram) or not data.count:
         return None
-
-    def show(value: float) -> str:
-        return format_value(value, data.unit)
-
+    show = partial(format_value, unit=data.unit)
     rows = data.percentile_rows([50.0, 99.0])
     values = [f"{percentile_name(row.percentile)} {format_row(row, show)}" for row in rows]
     name = plain(shorten(str(label), 40))

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from latencykit._arrays import read_only
 from latencykit._records import record
-from latencykit._text import plain, shorten
+from latencykit._text import plain
 from latencykit._typing import Floats
 from latencykit.core.histogram_log import HistogramLog, interval_series
 from latencykit.core.quantiles import is_resolved
@@ -30,6 +30,7 @@ from latencykit.plot.series import (
     StallRows,
     as_series,
     chart_title,
+    distinct_names,
     joined,
     series_title,
     slo_pairs,
@@ -51,8 +52,7 @@ from latencykit.plot.style import (
 from latencykit.units import format_duration, format_estimate, format_value, percentile_name
 
 _NICE = tuple(step * 10.0**power for power in range(-3, 5) for step in (1, 2, 5))
-_SLACK = 0.05
-"""Intervals that are separated by less than this share of their length follow each other."""
+_SLACK = 0.05  # of their length: intervals that are separated by less follow each other
 
 
 @record()
@@ -552,7 +552,7 @@ def _name(
         ends.attach(ax)
     elif named:
         for label, own in lines.items():
-            words = f"{plain(shorten(label, 28))} {percentile_name(min(own))}"
+            words = f"{plain(distinct_names(lines, 28)[label])} {percentile_name(min(own))}"
             colour = styles[label]["color"]
             labels.add(ax, words, [own[min(own)]], at=0.8, spread=0.8, color=colour)
     tops = {

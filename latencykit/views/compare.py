@@ -243,15 +243,14 @@ def comparison_section(
         return ""
     base, parts = series[0], []
     for other, comparison in compared:
-        name = f"<b>{esc(other.name, 60)}</b>"
+        name = f"<b>{esc(other.short)}</b>"
         if isinstance(comparison, LatencyKitError):
             parts.append(f"<p>{name}: {esc(comparison)}</p>")
             continue
         show = partial(format_value, unit=comparison.unit)
         rows = [[esc(cell) for cell in row.cells(show)] for row in comparison.changes]
         notes = dict.fromkeys(row.note for row in comparison.changes if row.note)
-        names = (base.short or base.name, other.short or other.name)
-        header = ["", *map(esc, names), "change", "95 % interval", "changed"]
+        header = ["", esc(base.short), esc(other.short), "change", "95 % interval", "changed"]
         unfair = [f"not alike: {comparison.unfair}"] if comparison.unfair else []
         # The reasons come first: without them the numbers may seem to contradict the verdict.
         why = bullets(map(as_sentence, [*unfair, headline(comparison), *comparison.reasons]))
@@ -263,4 +262,4 @@ def comparison_section(
     more = len(series) - 1 - len(compared)
     if more:
         parts.append(f"<p class='quiet'>The other {more} series are not compared here.</p>")
-    return section("comparison", f"Compared with {esc(base.name, 60)}", *parts)
+    return section("comparison", f"Compared with {esc(base.short)}", *parts)

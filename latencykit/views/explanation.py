@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TypedDict, cast
 
-from latencykit._text import esc, prose
+from latencykit._text import esc, isolated, prose
 from latencykit.views.markup import bullets, table
 from latencykit.views.tables import MOST_ROWS, Cell, Table
 from latencykit.views.values import percent, record_from
@@ -104,7 +104,7 @@ def explanation_html(explanations: Mapping[str, Explanation], *, several: bool) 
             ]
             above = f"of those above {esc(explanation.above)}"
             html += table(("", "of all requests", above, "lift (95 %)"), cells)
-        names.setdefault(html, []).append(esc(name))
+        names.setdefault(html, []).append(isolated(esc(name)))
     return "".join(
         (f"<p><b>{', '.join(named)}</b></p>" if several else "") + html
         for html, named in names.items()

@@ -20,8 +20,7 @@ from latencykit.views.values import UnitFrom, UserPercentileRecord, number, perc
 if TYPE_CHECKING:
     from latencykit.views.page_series import PageSeries
 
-_SAME_SHARE = 5e-4
-"""Shares that differ by less are one, in a table."""
+_SAME_SHARE = 5e-4  # those that differ by less are one, in a table
 
 
 class UsersRecord(TypedDict):
@@ -196,15 +195,13 @@ def fan_out_words(name: str, answers: Sequence[FanOut]) -> list[str]:
 
 _PERCENTILES = (50.0, 90.0, 99.0)
 
-_FIRST = 100
-"""Calls at which the slider begins."""
+_FIRST = 100  # calls at which the slider begins
 
 
 _CALLS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 700, 1000)
 """Numbers of calls of the slider."""
 
-_WITH_FAN_OUT = 6
-"""Series that have a fan-out."""
+_WITH_FAN_OUT = 6  # series that have one
 
 
 def fan_out_model(series: Sequence[PageSeries]) -> list[dict[str, object]]:
@@ -217,8 +214,10 @@ def fan_out_model(series: Sequence[PageSeries]) -> list[dict[str, object]]:
     ]
     for part, whole in counted[:_WITH_FAN_OUT]:
         mixed: Sequence[FanOut | None] = [None] * len(_CALLS)
-        if part.slots is not None:
-            mixed = fan_out(part.slots.log(whole.unit), _CALLS, shares=(99.0,))
+        slots = None if whole.censored else part.slots  # these have no timeouts
+        largest = math.inf if whole.censored else whole.max
+        if slots is not None:
+            mixed = fan_out(slots.log(whole.unit), _CALLS, shares=(99.0,))
         rows = []
         independent = fan_out(whole, _CALLS, independent=True, shares=(99.0,))
         for apart, together in zip(independent, mixed, strict=True):
@@ -242,12 +241,12 @@ def fan_out_model(series: Sequence[PageSeries]) -> list[dict[str, object]]:
                 {
                     "n": apart.n,
                     "words": words,
-                    "independent": _fan_out_values(apart, whole.max),
-                    "mixture": [] if together is None else _fan_out_values(together, whole.max),
+                    "independent": _fan_out_values(apart, largest),
+                    "mixture": [] if together is None else _fan_out_values(together, largest),
                 }
             )
-        timed = part.slots is not None
-        model.append({"name": part.name, "mixed": timed, "percentiles": _PERCENTILES, "rows": rows})
+        facts = {"name": part.short, "mixed": slots is not None, "percentiles": _PERCENTILES}
+        model.append(facts | {"rows": rows})
     return model
 
 
@@ -279,13 +278,13 @@ def fan_out_section(model: Sequence[JSONObject]) -> str:
         "Solid: all calls of a user fall into the same moment, as they do (mixed by the steps of "
         "the timeline). Thin: as if slow calls came independently of each other."
         if mixed
-        else "As if slow calls came independently of each other: a source without time does not "
-        "show when they came together."
+        else "As if slow calls came independently of each other: without times, or with "
+        "values that are only lower bounds, how they came together is not known."
     )
     choice = ""
     if len(model) > 1:
         options = "".join(
-            f"<option value='{k}'>{esc(row['name'], 60)}</option>" for k, row in enumerate(model)
+            f"<option value='{k}'>{esc(row['name'])}</option>" for k, row in enumerate(model)
         )
         choice = f"<p><label>Series <select id='fan-out-series'>{options}</select></label></p>"
     calls = [row["n"] for row in model[0]["rows"]]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from latencykit._text import esc
 
-BADGES = {
+BADGES = {  # verdict → how a page colours it
     "better": "good",
     "same": "good",
     "met": "good",
@@ -21,7 +21,9 @@ BADGES = {
     "inconclusive": "unsure",
     "unknown": "unsure",
 }
-"""Verdict → how a page colours it."""
+
+SCROLLED = "<div class='scroll' tabindex='0' role='group' aria-label='Table'>"
+"""What is around a table, which may be wider than the window."""
 
 
 def table(
@@ -44,7 +46,7 @@ def table(
     title = f"<caption>{caption}</caption>" if caption else ""
     marked = f" id='{name}'" if name else ""
     return (
-        f"<div class='scroll' tabindex='0'><table{marked}>{title}<thead><tr>{head}</tr></thead>"
+        f"{SCROLLED}<table{marked}>{title}<thead><tr>{head}</tr></thead>"
         f"<tbody>{body}</tbody></table></div>"
     )
 

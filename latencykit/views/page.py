@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from latencykit._text import esc, format_items, option, script_json
+from latencykit._text import esc, format_items, isolated, option, script_json
 from latencykit._typing import JSONObject
 from latencykit.analysis.compare import Comparison, compare
 from latencykit.analysis.omission import diagnose
@@ -57,7 +57,7 @@ from latencykit.views.diagnosis import (
 from latencykit.views.document import asset, document, script_of
 from latencykit.views.explanation import explanation_html
 from latencykit.views.fan_out import fan_out_model, fan_out_section
-from latencykit.views.markup import as_sentence, bullets, section, table
+from latencykit.views.markup import SCROLLED, as_sentence, bullets, section, table
 from latencykit.views.page_data import DIGITS
 from latencykit.views.page_series import (
     PAGE_SIZE,
@@ -79,8 +79,7 @@ from latencykit.views.values import PercentileRecord, causes_text
 if TYPE_CHECKING:
     from latencykit.analysis.explain import Explanation
 
-_BODY = 60_000
-"""Bytes kept for the sentences and tables of a page."""
+_BODY = 60_000  # bytes kept for the sentences and tables of a page
 
 
 def page_html(
@@ -128,13 +127,11 @@ def page_html(
         text = bullets([line for line in lines if line not in of_all])
         if entry.counted.run.aggregate:  # what is said of a total is not repeated
             of_all += lines
-        limits.setdefault(text, []).append(entry.short or entry.name)
+        limits.setdefault(text, []).append(isolated(esc(entry.short)))
     reliability = list(limits)
     if len(measured) > 1:
         reliability = [
-            f"<p><b>{esc(', '.join(names), 1000)}</b></p>{text}"
-            for text, names in limits.items()
-            if text
+            f"<p><b>{', '.join(names)}</b></p>{text}" for text, names in limits.items() if text
         ]
     parts = [
         header_html(heading, measured, checked),
@@ -202,16 +199,14 @@ def resolution(series: PageSeries) -> str:
     return f"{how}: {close}."
 
 
-_SENTENCES = 4
-"""Series that each have a sentence above the pictures."""
+_SENTENCES = 4  # series that each have a sentence above the pictures
 
-_LINES = (
+_LINES = (  # legend of the percentile curve
     "<p class='quiet'>How long the fastest n % of the requests took at most. "
     "<span class='key'><i class='swatch'></i>supported by the sample</span> "
     "<span class='key'><i class='swatch few'></i>uncertain</span> "
     "<span class='key'><i class='swatch dotted'></i>sample too small</span>"
 )
-"""Legend of the lines of the percentile curve."""
 
 
 def page_model(
@@ -311,6 +306,7 @@ def explorer_html(series: Sequence[PageSeries], percentiles: Sequence[float]) ->
         )
     rows = [entry.rows(percentiles) for entry in series]
     causes = causes_text([known[p] for known in rows for p in percentiles if p in known])
+    causes = f" ({causes})" if causes else ""
     selection = when = timeline = heat_map = ""
     timed = [entry for entry in series if entry.slots is not None]
     if timed:
@@ -323,10 +319,10 @@ def explorer_html(series: Sequence[PageSeries], percentiles: Sequence[float]) ->
         )
         bins: dict[str, list[str]] = {}
         for entry in timed:
-            bins.setdefault(resolution(entry), []).append(entry.short or entry.name)
+            bins.setdefault(resolution(entry), []).append(isolated(esc(entry.short)))
         notes = "".join(
             "<p class='quiet'>"
-            + (f"<b>{esc(', '.join(names))}:</b> " if len(bins) > 1 else "")
+            + (f"<b>{', '.join(names)}:</b> " if len(bins) > 1 else "")
             + f"{esc(text)}</p>"
             for text, names in bins.items()
         )
@@ -354,23 +350,25 @@ def explorer_html(series: Sequence[PageSeries], percentiles: Sequence[float]) ->
                 f"<option value='{esc(entry.name)}'>{esc(entry.short)}</option>" for entry in timed
             )
             choice = f"<p><label>Series <select id='heat-series'>{options}</select></label></p>"
+        late = any("timeouts" in (entry.packed or {}) for entry in timed)
         heat_map = (
             f"<div class='heat' id='heat'><h2>Distribution over time{only}</h2>{choice}"
             "<p class='quiet'>Share of each time bin's requests: small <i class='ramp'></i> large; "
-            "the line is the maximum. <span class='hint'>Drag across it to select a time and a "
-            "range of latencies.</span></p><div id='plot-heat' class='plot'></div></div>"
+            f"the line is the {'longest reply' if late else 'maximum'}. <span class='hint'>Drag "
+            "across it to select a time and a range of latencies.</span></p>"
+            "<div id='plot-heat' class='plot'></div></div>"
         )
     return (
         "<section id='explore'><div id='legend' role='group' aria-label='Series and selection'>"
         f"{shown}{selection}</div>"
-        f"<div class='views'>{timeline}{heat_map}"
+        f"<div class='views'>{timeline}"
         f"<div class='percentiles'><h2>Percentiles</h2>{_LINES}{when}</p>"
         "<div id='plot-curve' class='plot' tabindex='0' role='group' "
         "aria-label='Percentile curve; arrow keys walk along it, with the shift key they choose a "
         "range'></div>"
-        f"<p class='quiet'>In brackets: uncertain{f' ({causes})' if causes else ''}. "
+        f"<p class='quiet'>In brackets: uncertain<span id='causes'>{causes}</span>. "
         "A range: the source does not say more precisely where the value lies.</p>"
-        f"{numbers_table(series, percentiles)}</div></div></section>"
+        f"{numbers_table(series, percentiles)}</div>{heat_map}</div></section>"
     )
 
 
@@ -379,8 +377,7 @@ def explorer_html(series: Sequence[PageSeries], percentiles: Sequence[float]) ->
 
 _FAMILIAR = (50.0, 90.0, 99.0, 99.9, 99.99, 100.0)
 
-_FURTHER = 8
-"""Further percentiles of a tool that fit into the table."""
+_FURTHER = 8  # percentiles of a tool that fit into the table
 
 
 def shown_percentiles(series: Sequence[PageSeries]) -> list[float]:
@@ -408,11 +405,11 @@ def numbers_table(series: Sequence[PageSeries], percentiles: Sequence[float]) ->
             text = "" if row is None else _cell(row, record)
             cells.append(f"<td data-percentile='{format_percentile(p)}'{value}>{text}</td>")
         cells.append(f"<td>{_statistic(record, 'mean')}</td>")
-        name = f"<i class='swatch {' '.join(entry.look)}'></i>{esc(entry.short or entry.name)}"
+        name = f"<i class='swatch {' '.join(entry.look)}'></i>{esc(entry.short)}"
         head = f"<th scope='row'>{name}</th>"
         body.append(f"<tr data-series='{position}'>{head}{''.join(cells)}</tr>")
     return (
-        f"<div class='scroll' tabindex='0'><table><thead><tr>{columns}</tr></thead>"
+        f"{SCROLLED}<table><thead><tr>{columns}</tr></thead>"
         f"<tbody id='numbers'>{''.join(body)}</tbody></table></div>"
     )
 
@@ -473,7 +470,7 @@ def key_table(series: Sequence[PageSeries]) -> str:
         caption += f" {', '.join(trimmed)}: the mean without the lowest and the highest {shares}."
     tables: list[str] = []
     for part in np.array_split(np.arange(len(series)), math.ceil(len(series) / _ABREAST)):
-        header = ["", *(esc(series[k].short or series[k].name) for k in part)]
+        header = ["", *(esc(series[k].short) for k in part)]
         rows = [[esc(name), *(columns[k].get(name, "") for k in part)] for name in names]
         tables.append(table(header, rows, "" if tables else caption))
     return "".join(tables)
@@ -503,8 +500,7 @@ def _statistic(record: SeriesRecord, name: Statistic) -> str:
 _CLOSE_UP, _SHORT_STALL = 6, 3
 """Stalls with time bins of their own: most of them, and time bins that a longer one spans."""
 
-_COMPARED = 6
-"""Series that are compared with the first one."""
+_COMPARED = 6  # series that are compared with the first one
 
 
 def diagnose_series(series: Sequence[PageSeries], how: dict[str, Any]) -> list[PageSeries]:

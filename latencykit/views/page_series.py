@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from latencykit._records import record
-from latencykit._text import cause_text, script_json
+from latencykit._text import cause_text, isolated, script_json
 from latencykit._typing import Floats, Ints
 from latencykit.analysis.diagnosis import Diagnosis
 from latencykit.core import Data
@@ -33,14 +33,11 @@ from latencykit.views.values import PercentileRecord, number, numbers, summary_r
 PAGE_SIZE = 2_000_000
 """Usual limit of a page in bytes: slots grow wider where it would be longer."""
 
-_MOST_FINER = 3000
-"""Most slots of a page that may be longer."""
+_MOST_FINER = 3000  # slots of a page that may be longer
 
-_SHORT, _LABEL = 60, 14
-"""Most characters of a series' name in a table, and beside a curve."""
+_SHORT, _LABEL = 60, 14  # characters of a series' name in a table, and beside a curve
 
-_BAND = 80
-"""Points of the band along a curve."""
+_BAND = 80  # points of the band along a curve
 
 
 @record(eq=False)
@@ -162,7 +159,8 @@ class PageSeries:
     def record(self) -> dict[str, object]:
         """Return what the page's script needs of this series."""
         slots = {} if self.packed is None else {"packed": self.packed}
-        return {**self.curve_record, **slots, "short": self.short, "label": self.label}
+        short, label = isolated(self.short), isolated(self.label)
+        return {**self.curve_record, **slots, "short": short, "label": label}
 
     @cached_property
     def curve_record(self) -> dict[str, object]:
@@ -230,6 +228,7 @@ class PageSeries:
         causes = dict.fromkeys(
             cause_text(one.cause) for one in doubts if one.cause != "few requests"
         )
+        record["beyond"] = "timeouts" if counted.run.timeouts else "above the last bucket"
         return record | {"uncertain": ", ".join(causes)}
 
 

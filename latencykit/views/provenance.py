@@ -11,7 +11,7 @@ from typing import Any
 
 from latencykit import __version__
 from latencykit._records import record
-from latencykit._text import esc, without_secrets
+from latencykit._text import esc, isolated, without_secrets
 from latencykit.units import format_count
 from latencykit.views.markup import table
 
@@ -50,7 +50,7 @@ def provenance(series: Mapping[str, Any], files: Sequence[InputFile], command: s
         tool = " ".join(filter(None, (run.tool, run.version)))
         facts = [esc(fact or "not known") for fact in (run.source, run.format, tool)]
         code = f"<code>{esc(run.command, 1000)}</code>" if run.command else ""
-        sources.setdefault((*facts, code), []).append(esc(name or "all requests", 80))
+        sources.setdefault((*facts, code), []).append(isolated(esc(name or "all requests")))
     # Now, or the time that a reproducible build states.
     stated = os.environ.get("SOURCE_DATE_EPOCH", "")
     made = datetime.fromtimestamp(int(stated), UTC) if stated.isdigit() else datetime.now(UTC)

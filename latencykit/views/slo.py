@@ -376,5 +376,5 @@ def slo_section(checked: Sequence[Sequence[SLORow]], series: Sequence[PageSeries
         "<p class='quiet'>Met and missed are about this run. Sure: so it is for traffic like this, "
         "by the dependence between requests that the run shows.</p>"
     )
-    header = ["limit", *(esc(entry.short or entry.name) for entry in series)]
+    header = ["limit", *(esc(entry.short) for entry in series)]
     return section("slo", title, legend, table(header, rows, words=True))

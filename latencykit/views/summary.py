@@ -156,10 +156,7 @@ def _falls_into_seconds(record: SeriesRecord) -> bool:
 
 def headline(data: Any) -> str:
     """Return p50, p99 and the maximum in one sentence."""
-
-    def show(value: float) -> str:
-        return format_value(value, data.unit)
-
+    show = partial(format_value, unit=data.unit)
     if isinstance(data, Summary):
         if data.count == 0 and (lost := not_answered(data.run)):
             return f"No request was answered well: {', '.join(lost)}."

@@ -138,10 +138,10 @@ def test_drift_widens_them():
 def test_short_logs_have_none_and_say_so():
     rows, why = log_of_values(calm(11)).evidence().rows([50, 99, 100])
     assert all(math.isnan(row.low) and math.isnan(row.high) for row in rows[:2])
-    assert "11 time bins are too few" in why[0]
+    assert "11 time bins: a confidence interval needs 12" in why[0]
     record = series_record("a", log_of_values(calm(11)))
     assert record["percentiles"][0]["low"] is None
-    assert any("too few" in note for note in record["notes"])
+    assert any("needs 12" in note for note in record["notes"])
 
 
 def test_samples_tell_events_too():

@@ -362,7 +362,7 @@ def test_show_in_all_forms(run: Run, store: Path, tmp_path: Path) -> None:
     assert run("history", "show", "--store", store, "-o", tmp_path / "d.svg", "--heatmap")[0] == 0
     assert "checkout: 40 runs, share" in (tmp_path / "d.svg").read_text("utf-8")
     lk.History(store).add({"checkout": lk.Summary({"mean": 1e6})}, time=9e9)
-    words = ("history", "show", "--store", store, "--statistics", "p50", "--last", "1")
+    words = ("history", "show", "--store", store, "--statistics", "p50,max", "--last", "1")
     assert "no run of the last 1 has p50" in run.refused(*words)
     assert "no run" in run.refused("history", "show", "--store", tmp_path / "none")
     assert run("history", "show", "--store", store, "-o", tmp_path / "e.gif")[0] == 2

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import latencykit as lk
+from latencykit._text import plain
 from latencykit.plot.style import short_names
 
 pytestmark = pytest.mark.slow
@@ -62,6 +63,7 @@ def test_short_names_are_distinct() -> None:
         assert max(map(len, short)) <= limit
     assert short_names(["long-name-of-one-series"], 14) == ["long-na…series"]
     # Little would be left of a name that begins all others.
+    assert plain("\u05d0 2") == "\u200e\u05d0 2\u200e"
     pair = short_names(["ctrlz-uncorrected.hlog", "ctrlz-uncorrected.hlog, corrected"], 14)
     assert pair == ["ctrlz-u…d.hlog", "ctrlz-u…rected"]
 

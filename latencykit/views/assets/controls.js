@@ -10,6 +10,9 @@ function button(text, title, act) {
   return made;
 }
 
+// One of several alike: its name says which.
+const named = (text, title, act) => setAll(button(text, title, act), { "aria-label": title });
+
 // A button that is on or off; `act` returns which.
 function toggle(text, title, act) {
   const made = button(text, title, () => made.setAttribute("aria-pressed", String(act())));
@@ -22,7 +25,7 @@ export function wireControls(page) {
   const legend = page.find("legend");
   if (page.series.length > 1) legend.querySelectorAll("button[data-series]").forEach((own) => {
     const place = Number(own.dataset.series), name = page.series[place].name;
-    const alone = button("only", `Show ${name} alone, or all again`, () => solo(page, place)), pair = el("span", { class: "pick" });
+    const alone = named("only", `Show only ${name}, or all again`, () => solo(page, place)), pair = el("span", { class: "pick" });
     alone.className = "only";
     own.replaceWith(pair);
     pair.append(own, alone);
@@ -42,8 +45,8 @@ export function wireControls(page) {
     if (!page.hosts[name] || !drawn) continue;
     const own = el("div", { class: "saves" });
     own.append(
-      button("SVG", `Save the ${title} as SVG`, () => savePicture(page, name, "svg")),
-      button("PNG", `Save the ${title} as PNG`, () => savePicture(page, name, "png")),
+      named("SVG", `Save the ${title} as SVG`, () => savePicture(page, name, "svg")),
+      named("PNG", `Save the ${title} as PNG`, () => savePicture(page, name, "png")),
     );
     const heading = page.hosts[name].parentElement.querySelector("h2"), head = el("div", { class: "head" });
     heading.before(head);

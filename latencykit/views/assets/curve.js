@@ -332,8 +332,8 @@ function curveRows({ one, spread }, percentile, unit) {
   const text = `${one.short}: ${rowText(row, unit)}`;
   if (spread.count === null) return [{ cls: one.cls, mark: one.mark, text }];
   const slower = row.open ? spread.late : spread.total * (1 - spread.percentile[row.at] / 100);
-  const weak = row.supported ? null : percentile > spread.limit ? "few requests" : "uncertain";
-  return [{ cls: one.cls, mark: one.mark, weak, text: `${text} · ${grouped(slower)} of ${grouped(spread.total)} took longer` }];
+  const weak = row.supported ? null : row.open ? one.beyond : percentile > spread.limit ? "few requests" : (spread === one.whole && one.uncertain) || "uncertain";
+  return [{ cls: one.cls, mark: one.mark, weak, text: `${text} · ${grouped(slower)} of ${grouped(spread.total)} took ${row.open ? "that long or longer" : "longer"}` }];
 }
 
 // The series at a percentile; why some are in brackets is said once.

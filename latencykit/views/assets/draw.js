@@ -70,7 +70,7 @@ export function valueScale(page, low, high, first, last) {
 export function valueAxis(root, box, scale, unit) {
   const second = unit === "ns" ? 1e9 : Infinity, long = scale.high > 120 * second;
   const even = () => (long ? timeTicks(0, scale.high / second, 8).map((at) => at * second) : linearTicks(0, scale.high, 8));
-  const ticks = scale.linear ? even() : logTicks(scale.low, scale.high, second), every = Math.ceil(ticks.length / Math.max(2, (box.bottom - box.top) / 26));
+  const ticks = scale.linear ? even() : logTicks(scale.low, scale.high, second), height = box.bottom - box.top, every = Math.ceil(ticks.length / Math.max(height / 26, Math.min(2, height / 13)));
   ticks.forEach((value, k) => {
     if (k % every) return;
     const y = scale.to(value);

@@ -28,7 +28,7 @@ export function drawFanOut(page) {
     const cls = ["half", "late", "worst"][k];
     for (const [kind, style] of kinds) drawModel(root, rows, rows.map((row) => row[kind][k]), x, y, cls, style);
     const end = last[kinds[kinds.length - 1][0]][k];
-    labels.push({ text: percentileText(percentile), y: y.to(end.value), cls });
+    labels.unshift({ text: percentileText(percentile), y: y.to(end.value), cls }); // of equal ones the highest comes first
   });
   endLabels(root, labels, box);
   const here = x.to(rows[at].n);
@@ -43,7 +43,8 @@ function drawModel(root, rows, cells, x, y, cls, style) {
   for (let k = 0; k < rows.length; k++) {
     const sure = cells[k].resolved, joined = sure && k && cells[k - 1].resolved;
     if (sure) path += `${joined ? "L" : "M"}${place(k, cells[k].value)}`;
-    if (k && !joined) {
+    if (k && cells[k].open) root.append(svg("path", { class: `line ${cls} dotted`, d: `M${place(k - 1, cells[k - 1].value)}L${place(k, cells[k].value)}` }));
+    else if (k && !joined) {
       const corners = [place(k - 1, cells[k - 1].value), place(k, cells[k].value), place(k, cells[k].low), place(k - 1, cells[k - 1].low)];
       root.append(svg("path", { class: `range ${cls}`, d: `M${corners.join("L")}Z` }));
     }

@@ -18,7 +18,7 @@ export function drawHeat(page) {
   timeAxis(root, box, x, page);
   valueAxis(root, box, y, page.model.unit);
   clipped(root, box).append(svg("path", { class: "line worst thin", d: stepPath(data, data.max, x, y) }));
-  const last = lastInView(data, data.max, x, timed.length > 1), labels = last < 0 ? [] : [{ text: "max", y: y.to(data.max[last]), cls: "worst" }];
+  const last = lastInView(data, data.max, x, timed.length > 1), labels = last < 0 || data.timeouts ? [] : [{ text: "max", y: y.to(data.max[last]), cls: "worst" }];
   const canvas = heatCanvas(page, data, box, x, y);
   const area = svg("rect", { class: "catch hover", x: box.left, y: box.top, width: box.right - box.left, height: box.bottom - box.top });
   const follow = (event) => tipHeat(page, event, data, x, y, box, root);
@@ -65,7 +65,7 @@ export function walkHeat(page, event) {
   const step = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[event.key];
   if (!step || !page.heatAt) return;
   event.preventDefault();
-  const { data, x, box, root } = page.heatAt, first = Math.max(0, data.start.findIndex((_, s) => data.end[s] > x.low));
+  const { data, x, box } = page.heatAt, first = Math.max(0, data.start.findIndex((_, s) => data.end[s] > x.low));
   const last = Math.max(first, data.start.findLastIndex((start) => start < x.high)), clamp = (at, low, high) => Math.min(high, Math.max(low, at));
   if (!page.cell) {
     // The median in the middle of what is shown, or in the next bin that has one.
@@ -76,12 +76,13 @@ export function walkHeat(page, event) {
   const height = (box.bottom - box.top) / ROWS, pixels = ([at, r]) => [x.to((data.start[at] + data.end[at]) / 2), box.bottom - (r + 0.5) * height];
   page.corner = event.shiftKey ? page.corner || [s, row] : null;
   page.cell = cell;
-  const own = pixels(cell), from = root.getBoundingClientRect(), scale = from.width / box.width || 1;
+  const own = pixels(cell);
   if (page.corner) {
     // To the outer edges of both cells.
     const other = pixels(page.corner), down = (at) => (at === Math.max(own[1], other[1]) ? 0.5 : -0.5) * height, alike = own[1] === other[1];
     page.heatAt.region([own[0], own[1] + (alike ? 0.5 * height : down(own[1]))], [other[0], other[1] + (alike ? -0.5 * height : down(other[1]))]);
   }
+  const from = page.heatAt.root.getBoundingClientRect(), scale = from.width / box.width || 1; // as drawn now
   const words = page.heatAt.follow({ clientX: from.left + own[0] * scale, clientY: from.top + own[1] * scale });
   const left = x.to(data.start[cell[0]]), width = Math.max(3, x.to(data.end[cell[0]]) - left);
   setAll(page.heatAt.root.querySelector(".cell"), { x: left, y: own[1] - height / 2, width, height, visibility: "visible" });

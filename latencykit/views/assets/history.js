@@ -1,6 +1,6 @@
 // The page of a history: trends whose points open a run, and the curves of up to two runs.
 
-import { percentileText, valueText } from "./numbers.js";
+import { linearTicks, logTicks, percentileText, valueText } from "./numbers.js";
 
 function mountHistory() {
   const trendsPlace = document.getElementById("history-trends"), WIDTH = Math.min(1000, Math.max(420, trendsPlace.clientWidth));
@@ -30,10 +30,11 @@ function mountHistory() {
 
   function valueAxis(picture, values, at, unit) {
     const known = values.filter((value) => value > 0), low = Math.min(...known), high = Math.max(...known);
-    for (let k = 0; k < 4; k += 1) {
-      const value = low * (high / low) ** (k / 3), y = at(value);
+    const wide = logTicks(low, high, unit === "ns" ? 1e9 : Infinity), ticks = wide.length > 2 ? wide : linearTicks(low, high, 5), digits = Math.max(3, 2 + Math.ceil(Math.log10(high / (high - low || high))));
+    for (const value of ticks) {
+      const y = at(value);
       picture.append(element("line", { x1: LEFT, x2: WIDTH - RIGHT, y1: y, y2: y, stroke: "var(--grid)" }));
-      picture.append(element("text", { x: LEFT - 6, y: y + 4, "text-anchor": "end", "font-size": 12, fill: "var(--muted)" }, valueText(value, unit)));
+      picture.append(element("text", { x: LEFT - 6, y: y + 4, "text-anchor": "end", "font-size": 12, fill: "var(--muted)" }, valueText(value, unit, digits)));
     }
   }
 

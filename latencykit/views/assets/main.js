@@ -18,7 +18,7 @@ export async function mount(root, model, { host, ask = null, explain = null, onS
   const page = { model, root, host, onSelect, onView, ask, explain, span: null, zoomed: null, finer: null, details: [], allEdges: model.edges, clock: false, linear: false, edges: model.edges, hosts: {}, series: [], spreads: [], fanOutAt: 0, fanOutOf: 0 };
   page.find = (id) => root.getElementById(id);
   page.title = root.querySelector("h1")?.textContent ?? model.series.map((one) => one.short).join(", ");
-  page.say = (text) => (page.find("spoken").textContent = text);
+  page.say = (text) => text !== page.find("spoken").textContent && (page.find("spoken").textContent = text);
   page.draw = (name) => drawSection(page, name);
   page.tip = tooltip();
   for (const one of model.series) page.series.push(await opened(one));
@@ -113,6 +113,7 @@ function wireSelection(page) {
   const count = () => (page.spreads = page.series.map((one) => guarded(() => spreadOf(page, one))));
   page.refresh = () => {
     measureAgain(Object.values(page.hosts).filter(Boolean));
+    for (const one of page.root.querySelectorAll(".scroll")) one.tabIndex = one.scrollWidth > one.clientWidth ? 0 : -1; // else it is but a stop
     count();
     for (const name of Object.keys(SECTIONS)) drawSection(page, name);
     showNumbers(page);
@@ -181,6 +182,7 @@ function wireZoom(page) {
     showNumbers(page);
     showBins(page);
     page.showTools?.();
+    page.say(`The axis of time shows ${page.view().map(durationText).join(" to ")}.`);
     page.onView();
   };
   page.zoomAround = (time, factor) => page.zoom(page.view().map((edge) => time + (edge - time) * factor));
@@ -326,11 +328,12 @@ function showNumbers(page) {
     page.ranges[0].setAttribute("aria-valuetext", secondsText(a));
     page.ranges[1].setAttribute("aria-valuetext", secondsText(b));
   }
-  const body = page.find("numbers");
+  const body = page.find("numbers"), causes = page.find("causes");
+  if (causes) causes.hidden = Boolean(page.span); // they are those of the whole run
   // The rows of the whole run are the package's own.
   const rowOf = (one, k) => (page.span ? guarded(() => numbersOf(one, page.spreads[k], page, k)) : null) || page.rows[k];
   body.replaceChildren(...page.series.flatMap((one, k) => (one.hidden ? [] : [rowOf(one, k)])));
-  if (page.span) page.say(`${spanWords(page)}. ${[...body.rows].map((row) => [...row.cells].map((cell) => cell.textContent).join(", ")).join(". ")}`);
+  if (page.span || page.find("spoken").textContent) page.say(`${spanWords(page)}. ${[...body.rows].map((row) => [...row.cells].map((cell) => cell.textContent).join(", ")).join(". ")}`);
 }
 
 // How many requests of what is selected lie in the chosen range of latencies, and in how many bins.

@@ -57,7 +57,7 @@ function compared(page) {
   const notes = ["In brackets: uncertain. Small, below a difference: its 95 % interval, from 12 time bins on."];
   if (!page.span.every((edge) => page.allEdges.includes(edge))) notes.push("The rest is without the time bins that a selection cuts.");
   if (series.length > MOST_SERIES) notes.push(`The first ${MOST_SERIES} of ${series.length} series that are shown.`);
-  const tables = series.slice(0, MOST_SERIES).map((one) => el("div", { class: "scroll", tabindex: 0 }, tableOf(page, one)));
+  const tables = series.slice(0, MOST_SERIES).map((one) => el("div", { class: "scroll" }, tableOf(page, one)));
   return [el("h3", {}, "Selection and the rest of the run"), el("p", { class: "quiet" }, notes.join(" ")), el("div", { class: "tables" }, ...tables)];
 }
 
