@@ -322,7 +322,7 @@ class Latency:
         """Compare a function with the series `name` of the runs that ``latencykit history`` keeps.
 
         It may exceed their level by what is allowed, beyond what runs differ by. With fewer than
-        ten runs it is undecided. ``History(store).add(result.series)`` adds this run.
+        five runs it is undecided. ``History(store).add(result.series)`` adds this run.
         """
         __tracebackhide__ = True
         from latencykit.analysis.judge import SETTINGS, judged

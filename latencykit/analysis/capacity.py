@@ -271,13 +271,17 @@ class _Queued(Evidence):
 
     Requests wait together. Little's law gives their number: L = rate × waiting time. In an M/M/1
     queue requests beyond a high percentile come in groups of 1 / (1 − ρ)² = (1 + L)² on average,
-    and twice as many count as one event, since groups differ in size. After a stall waiting times
-    fall evenly from their top: a group has twice the requests that arrive in the mean excess.
+    and twice as many count as one event, since groups differ in size. Those that are as slow on
+    the lowest load, without waiting, come alone. Groups that a stall leaves show in how the blocks
+    of a run differ. Without blocks they may be any slow ones: waiting times fall evenly from their
+    top, so that a group has twice the requests that arrive in the mean excess.
     """
 
     base: Evidence
     waiting: float
     rate: float
+    light: Histogram  # the run of the lowest load,
+    stretch: float  # whose requests took that many times as long as alone
 
     @property
     def jackknife(self) -> Jackknife | None:
@@ -304,7 +308,14 @@ class _Queued(Evidence):
         excess = np.maximum(counted.middle - value, 0.0)
         beyond = max(float(counted.counts[excess > 0].sum()), 1.0)
         group = 2 * self.rate * float((excess * counted.counts).sum()) / beyond / 1e9
-        return 2 * max((1 + self.waiting) ** 2, group)
+        share, waited = max(1 - percentile / 100, 1e-12), 1.0
+        if isinstance(self.base, TimedSupport) and 0 < percentile < 100:
+            (events,) = self.base.events([percentile])
+            if not math.isnan(events):
+                group = share * self.whole.count / max(events, 1.0) / 2
+                alone = self.light.count_above(value * self.stretch) / self.light.count
+                waited = max(1 - alone / share, 0.0)
+        return max(1 + (2 * (1 + self.waiting) ** 2 - 1) * waited, 2 * group)
 
     def rows(
         self, percentiles: Sequence[float], confidence: float = 0.95
@@ -392,17 +403,20 @@ def load_curve(
     ]
     if len(counts) > 1:
         # What a request takes alone. In M/M/1, 1 / mean falls linearly with the load; with more
-        # servers it falls later, so that a line through both ends takes the time for shorter.
-        (first, light), *_, (last, heavy) = counts
-        fastest, rise = float(light.percentile(10)), last * heavy.mean - first * light.mean
-        alone = (last - first) * light.mean * heavy.mean / rise if rise > 0 else fastest
-        alone = min(max(alone, fastest), light.mean)
+        # servers it falls later, so that a line through two loads takes the time for shorter.
+        (first, light), *others = counts
+        alone = float(light.percentile(10))
+        for rate, run in others:
+            if (rise := rate * run.mean - first * light.mean) > 0:
+                alone = max(alone, (rate - first) * light.mean * run.mean / rise)
+        alone = min(alone, light.mean)
+        stretch = light.mean / alone if alone else 1.0
         for k, row in enumerate(ordered):
             counted, evidence = row.data, row.evidence
             times = isinstance(counted, Histogram) and counted.unit == "ns"
             if times and evidence is not None and counted.count:
                 waiting = row.rate * max(counted.mean - alone, 0.0) / 1e9
-                queued = _Queued(evidence.whole, evidence, waiting, row.rate)
+                queued = _Queued(evidence.whole, evidence, waiting, row.rate, light, stretch)
                 ordered[k] = replace(row, evidence=queued)
     rows = tuple(ordered)
     if slo is None:

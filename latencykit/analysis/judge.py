@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from latencykit._records import record
 from latencykit._typing import Floats
+from latencykit.core.probability import normal_quantile, student_quantile
 from latencykit.errors import InvalidArgumentError
 
 Verdict = Literal["same", "better", "worse", "confirm", "unknown"]
@@ -35,8 +36,8 @@ class GateSettings:
     window_runs: int = 45
     # Runs replayed to learn when the level last changed; bounds the cost of a long history.
     replayed_runs: int = 160
-    # Fewer earlier runs show no noise.
-    min_history_runs: int = 10
+    # Fewer earlier runs show no noise; of five, the rate of false alarms is that of ten.
+    min_history_runs: int = 5
     # Runs at a new level before it can change again: guards against two alarms per change.
     min_level_runs: int = 4
     # Kernels are at least as wide as this relative change: guards against tied and rounded values.
@@ -101,7 +102,7 @@ def judge(history: ArrayLike, new: ArrayLike) -> Verdict:
     {"same", "better", "worse", "confirm", "unknown"}
         ``"worse"`` and ``"better"``: the level changed, by the last three runs together (two that
         deviate far are enough); a change is reported once. ``"confirm"``: one or two runs deviate;
-        run it again and append the value to `new`. ``"unknown"``: fewer than ten earlier runs.
+        run it again and append the value to `new`. ``"unknown"``: fewer than five earlier runs.
 
     Raises
     ------
@@ -316,8 +317,14 @@ def _band(values: Floats, starts: tuple[int, ...]) -> tuple[float, float, float,
         return (math.nan,) * 4
     noise = _levelled(values, starts)
     # Of n runs that are alike, the next one is below the kth lowest with probability k / (n + 1),
-    # whatever the noise; a standard deviation is not to hang on the outermost run of many.
+    # whatever the noise; a standard deviation is not to hang on the outermost run of many. Of few
+    # runs, the quantiles are those of their normal scores (Blom, 1958).
     low, high = np.quantile(noise, BAND, method="weibull")
-    spread = float(np.ptp(np.quantile(noise, BAND))) / 3.92
+    scores = [normal_quantile((k + 0.625) / (noise.size + 0.25)) for k in range(noise.size)]
+    spread = float(np.ptp(np.quantile(noise, BAND)) / max(np.ptp(np.quantile(scores, BAND)), 1e-9))
     level = float(np.median(values[starts[-1] if starts else 0 :][-SETTINGS.window_runs :]))
-    return level, min(float(low), level), max(float(high), level), spread
+    reach = 0.0
+    if noise.size * BAND[0] < 1:  # where 95 of 100 lie is beyond the outermost of so few
+        degrees = max(noise.size - 1, 1)
+        reach = student_quantile(0.95, degrees) * spread * math.sqrt(1 + 1 / noise.size)
+    return level, min(float(low), level - reach), max(float(high), level + reach), spread

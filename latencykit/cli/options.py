@@ -454,7 +454,7 @@ def noise_of(history: History, series: str, statistics: Iterable[str]) -> dict[s
 
 def no_noise(history: History, store: str, series: str, statistics: str = "") -> str:
     """Return what a history lacks for `noise_of`, and which series it has instead."""
-    text = f"{store}: shows no run noise of {series}{statistics}; it takes eleven runs"
+    text = f"{store}: shows no run noise of {series}{statistics}; it takes six runs"
     known = list(dict.fromkeys(name for run in history.runs for name in run.series))
     if series in known:
         return text

@@ -286,7 +286,7 @@ class History:
         """Return a statistic of the latest run beside those before it: level, band, run noise.
 
         Runs before the last change count by their distance from their own level. None with fewer
-        than ten runs.
+        than six runs.
 
         Parameters
         ----------

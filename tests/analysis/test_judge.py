@@ -87,9 +87,18 @@ def test_machines_that_take_turns_become_known_but_a_regression_that_returns_is_
 
 def test_too_little_history_is_unknown_and_says_how_much_is_missing() -> None:
     verdict = judged([10.0] * 4, 20.0)
-    assert (verdict.verdict, verdict.missing) == ("unknown", 6)
+    assert (verdict.verdict, verdict.missing) == ("unknown", 1)
     assert lk.judge([], 1.0) == "unknown"
     assert lk.judge([10.0] * 10, 10.0) == "same"
+
+
+@pytest.mark.parametrize("runs", [5, 11, 30])
+def test_noise_and_band_of_few_runs_are_those_of_all(runs: int) -> None:
+    values = np.exp(0.03 * np.random.default_rng(runs).standard_normal((200, runs + 1)))
+    found = [judged(row[:-1], row[-1]) for row in values]
+    assert np.mean([one.noise for one in found]) == pytest.approx(0.03, rel=0.05)
+    held = [one.low <= row[-1] <= one.high for one, row in zip(found, values, strict=True)]
+    assert 0.91 <= np.mean(held) <= 0.98
 
 
 @pytest.mark.parametrize("bad", [[0.0], [-1.0], [float("nan")], [float("inf")], []])

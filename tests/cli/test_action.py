@@ -61,7 +61,7 @@ def test_a_run_is_judged_by_the_history_and_added(act, run, tmp_path):
     status, _, summary, verdict = act(**known)
     assert (status, verdict) == (0, "verdict=passed")
     assert "### Compared with the history" in summary
-    assert "needs 10 more runs" in (tmp_path / "comment.md").read_text()
+    assert "needs 5 more runs" in (tmp_path / "comment.md").read_text()
     assert len(list((tmp_path / "kept").glob("*.jsonl"))) == 1
     assert "<html" in (tmp_path / "page.html").read_text()
     for number in range(1, 12):  # the runs before: the files give enough of them
