@@ -308,14 +308,15 @@ class _Queued(Evidence):
         excess = np.maximum(counted.middle - value, 0.0)
         beyond = max(float(counted.counts[excess > 0].sum()), 1.0)
         group = 2 * self.rate * float((excess * counted.counts).sum()) / beyond / 1e9
-        share, waited = max(1 - percentile / 100, 1e-12), 1.0
-        if isinstance(self.base, TimedSupport) and 0 < percentile < 100:
-            (events,) = self.base.events([percentile])
-            if not math.isnan(events):
-                group = share * self.whole.count / max(events, 1.0) / 2
-                alone = self.light.count_above(value * self.stretch) / self.light.count
-                waited = max(1 - alone / share, 0.0)
-        return max(1 + (2 * (1 + self.waiting) ** 2 - 1) * waited, 2 * group)
+        queue, share = (1 + self.waiting) ** 2, max(1 - percentile / 100, 1e-12)
+        most = 2 * max(queue, group)
+        if not isinstance(self.base, TimedSupport) or not 0 < percentile < 100:
+            return most
+        (events,) = self.base.events([percentile])
+        alone = self.light.count_above(value * self.stretch) / self.light.count
+        waited = max(1 - alone / share, 0.0)
+        seen = share * self.whole.count / max(events, 1.0)
+        return most if math.isnan(events) else min(most, max(1 + (2 * queue - 1) * waited, seen))
 
     def rows(
         self, percentiles: Sequence[float], confidence: float = 0.95

@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from latencykit._arrays import as_positions
 from latencykit._records import record
 from latencykit._text import format_items
-from latencykit._typing import Floats, Ints, PathOrFrame
+from latencykit._typing import AnyArray, Floats, Ints, PathOrFrame
 from latencykit.analysis.given import as_data
 from latencykit.core import Data
 from latencykit.core.blocks import Block
@@ -531,7 +531,7 @@ def _fan_out_of(
     return FanOut(**base, n=n, leaf=leaf, above=above, **facts)
 
 
-def _drawn(took: Ints, leaf: Histogram, shares: Sequence[float], **facts: Any) -> FanOut:
+def _drawn(took: AnyArray, leaf: Histogram, shares: Sequence[float], **facts: Any) -> FanOut:
     """Users whose latencies are drawn from the requests of a run, as these follow each other."""
     whole = type(leaf).of(took, unit=leaf.unit)
     users = Distribution(whole.buckets, whole.index, whole.counts / took.size, leaf.unit, leaf.run)
@@ -873,8 +873,8 @@ def sequential(data: Data | PathOrFrame, n: int, *, unit: str | None = None) -> 
     Parameters
     ----------
     data : HistogramLog, Samples or Histogram, path or frame
-        One call. In samples with times, each call is the first request that was sent after the
-        reply to the one before; otherwise the calls are independent.
+        One call. In samples with times, and in a log, each call is the first request that was sent
+        after the reply to the one before; otherwise the calls are independent.
     n : int
     unit : str, optional
         Of a path or frame whose numbers state none, as for `lk.read`.
@@ -900,10 +900,21 @@ def sequential(data: Data | PathOrFrame, n: int, *, unit: str | None = None) -> 
             f"{leaf.censored:,} values are known only to be at least {leaf.censored_at:g} "
             f"{leaf.unit}: a sum of them is unknown"
         )
-    timed = isinstance(data, Samples) and data.start is not None and data.unit in NANOSECONDS
-    if isinstance(data, Samples) and timed and 1 < n <= leaf.count // 2:
-        took = _one_after_the_other(data, n)
-        return _drawn(took, leaf, _SHARES, n=n, sequential=True, evidence=data.evidence())
+    facts: dict[str, Any] = {"n": n, "sequential": True}
+    if 1 < n <= leaf.count // 2 and data.unit in NANOSECONDS:
+        if isinstance(data, Samples) and data.start is not None:
+            order = np.flatnonzero(data.good)[np.argsort(data.start[data.good], kind="stable")]
+            took = _in_a_row(data.start[order], data.duration[order], data.values[order][None], n)
+            return _drawn(took[0], leaf, _SHARES, evidence=data.evidence(), **facts)
+        if isinstance(data, HistogramLog):
+            fold = _Replies(in_succession(data), leaf)
+            scan(fold.log, fold)
+            ends = (
+                _drawn(took, leaf, _SHARES, evidence=data.evidence(), **facts)
+                for took in _in_a_row(*fold.requests(), n)
+            )
+            fastest = next(ends)
+            return replace(next(ends), fastest=fastest)
     each = leaf.counts / leaf.count
     low, high = leaf.buckets.low(leaf.index), leaf.buckets.high(leaf.index)
     sums = sum_of(low, high, each, n)
@@ -919,22 +930,50 @@ def sequential(data: Data | PathOrFrame, n: int, *, unit: str | None = None) -> 
     bounds = zip(surely, map(users.share_above, lows.tolist()), strict=True)
     between = dict(zip(_SHARES, bounds, strict=True))
     return _fan_out_of(
-        users, n=n, model="independent", leaf=leaf, above=worse, sequential=True,
-        above_between=between,
-    )  # fmt: skip
+        users, model="independent", leaf=leaf, above=worse, above_between=between, **facts
+    )
 
 
-def _one_after_the_other(samples: Samples, n: int) -> Ints:
-    """Sums of the latencies of `n` calls, from each request on; the run is a ring."""
-    assert samples.start is not None
-    order = np.flatnonzero(samples.good)[np.argsort(samples.start[samples.good], kind="stable")]
-    start, took = samples.start[order], samples.values[order]
-    ended, after = start + samples.duration[order], np.arange(1, order.size + 1)
-    following = np.maximum(np.searchsorted(start, ended), after) % order.size
-    users, at = np.zeros_like(took), np.arange(order.size)
+_REPLIES = 1_000_000
+"""Requests that a log's are thinned to: more change no percentile that can be shown."""
+
+
+class _Replies:
+    """Requests of a log, each answered at a random moment of its interval."""
+
+    def __init__(self, log: HistogramLog, leaf: Histogram) -> None:
+        self.log, self._share = log, min(1.0, _REPLIES / leaf.count)
+        self._rng, self._parts = np.random.default_rng(0), list[Floats]()
+
+    def add(self, block: Block) -> None:
+        """Take a block in."""
+        running = np.cumsum(block.counts)
+        total = int(running[-1]) if running.size else 0
+        number = math.ceil(total * self._share)
+        entry = np.searchsorted(running, (np.arange(number) + 0.5) * (total / max(number, 1)))
+        row, index = block.rows[block.entry_rows[entry]], block.index[entry]
+        replied = self.log.starts[row] + self.log.lengths[row] * self._rng.random(number)
+        ends = (edge(index) for edge in (block.buckets.low, block.buckets.high))
+        self._parts.append(np.stack((1e9 * replied, *ends)))
+
+    def requests(self) -> tuple[Floats, Floats, Floats]:
+        """Starts in order, how long they took, and the bounds of that, shape (2, requests)."""
+        replied, *bounds = np.concatenate(self._parts, axis=1)
+        took = np.array(bounds)
+        start = replied - NANOSECONDS[self.log.unit] * took[1]
+        order = np.argsort(start, kind="stable")
+        return start[order], replied[order] - start[order], took[:, order]
+
+
+def _in_a_row(start: ArrayLike, lasted: ArrayLike, took: AnyArray, n: int) -> AnyArray:
+    """Sums along the last axis of `n` calls, from each request on; the run is a ring."""
+    begin = np.asarray(start)
+    after = np.arange(1, begin.size + 1)
+    following = np.maximum(np.searchsorted(begin, begin + np.asarray(lasted)), after) % begin.size
+    users, at = np.zeros_like(took), np.arange(begin.size)
     while n:  # in steps of 1, 2, 4 … calls
         if n & 1:
-            users, at = users + took[at], following[at]
-        took, following = took + took[following], following[following]
+            users, at = users + took[:, at], following[at]
+        took, following = took + took[:, following], following[following]
         n >>= 1
     return users

@@ -221,7 +221,8 @@ def _of_trace(facts: Facts, trace: Trace, stalls: Stalls) -> StallRecord | None:
     last = (end - RECORD.edge * length - TINY)[:, None]
     long = trace.latency >= (1 - RECORD.part - RECORD.edge) * float(length.min())
     waited = trace.start[long], trace.end[long] > last
-    throughout = np.maximum(((waited[0] <= early[:, None]) & waited[1]).sum(axis=1), 1.0)
+    all_through = (waited[0] <= early[:, None]) & waited[1]
+    throughout = np.maximum(all_through.sum(axis=1), 1.0)
     sent = sends(begin, end).astype(np.float64)
     ended = (end > trace.span) & (sent <= RECORD.sent_each * throughout + 1)
     ended &= sends(early, end) == 0
@@ -292,7 +293,10 @@ def _of_trace(facts: Facts, trace: Trace, stalls: Stalls) -> StallRecord | None:
         single = max(beyond_tail(float(silences[k - 1]), k, rest, np.ones(rest.size)), 0.0)
         others = trace.latency > NEAR.part_share * silences[0]
         others &= _outside(every, trace.start, trace.end, RECORD.throughout)
-        if others.sum() > TAIL.max_slow * k:
+        as_long = trace.latency[long][all_through.any(axis=0)]  # as those that waited
+        least = NEAR.near_share * float(median(as_long)) if as_long.size else math.inf
+        mode = others & (trace.latency > least)
+        if others.sum() > TAIL.max_slow * k or mode.sum() >= TAIL.min_as_slow:
             single = min(single, TAIL.mode_decades)
         alone, rare = throughout < RECORD.one_alone, math.inf
         if alone.any():

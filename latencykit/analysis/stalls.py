@@ -1020,6 +1020,8 @@ class TailRules:
     min_requests: int = 50
     # other requests as slow per long silence: more are a mode of the service
     max_slow: float = 6.0
+    # and as many, while others were answered, that took as long as those that waited
+    min_as_slow: int = 3
     # decades that remain where they are a mode, and that each further one takes from a rare one
     mode_decades: float = 0.5
     further_decades: float = 2.0

@@ -323,6 +323,10 @@ def test_what_chance_leaves_out_is_not_missing() -> None:
     for data in (samples, samples.to_log("1s"), samples.to_log("100ms")):
         found = lk.diagnose(data)
         assert (found.verdict, found.stalls["missing"].tolist()) == ("clean", [0]), found
+    # Slow requests of two connections overlap.
+    took = np.where(rng.random((2, 6000)) < 0.003, 1.0, 0.01 * rng.lognormal(0, 0.3, (2, 6000)))
+    sent = took.cumsum(axis=1) - took
+    assert lk.diagnose(bare(sent.ravel(), took.ravel())).verdict != "omits"
 
 
 def test_a_period_takes_more_than_two_of_itself() -> None:

@@ -88,8 +88,9 @@ def test_a_sequence_of_calls():
     assert not found.supported(99)
     sent = np.arange(20_000) * 5e6  # a second of each 25 s is frozen: nobody waits twice
     took = np.maximum(1e9 - sent % 25e9, 0) + 1e6
-    users = sequential(lk.Samples(start=sent, duration=took), 10)
-    assert users.percentile([90, 100]) == pytest.approx([10e6, 1.01e9], rel=0.01)
+    one = lk.Samples(start=sent, duration=took)
+    assert sequential(one, 10).percentile([90, 100]) == pytest.approx([10e6, 1.01e9], rel=0.01)
+    assert sequential(one.to_log("1s"), 10).percentile(90) == pytest.approx(10e6, rel=0.01)
 
 
 @pytest.mark.parametrize(

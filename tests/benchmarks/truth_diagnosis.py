@@ -3,7 +3,7 @@
 None of the measurements comes from latencykit's own simulator. Closed worlds are load generators
 that wait for replies (paced, paced on a grid, catch-up, full speed, think time, batches), with and
 without freezes of the server; honest worlds are users and open load generators that do not wait.
-Each run is judged in the forms that a tool may leave of it (`FORMS`).
+Each run is judged in the forms that a tool may leave of it (`data_types`).
 """
 
 from __future__ import annotations
@@ -51,15 +51,6 @@ BROAD: dict[str, Service] = {  # of mean about 1
         np.where(rng.random(n) < 1e-3, 200.0, 1.0) * rng.gamma(8.0, 0.1, n)
     ),
 }
-FORMS = (
-    *("samples", "log 0.1 s", "log 1 s", "histogram", "summary"),
-    *("log 1 s, rate and N", "histogram, rate and N"),
-    *("samples, tool", "log 1 s, tool", "histogram, tool", "histogram, tool and N"),
-    *("summary, tool and N",),
-)
-"""What a tool leaves of a run. Histograms and summaries come with rate and duration; `rate and N`
-are the rate aimed at and the connections, stated by the caller of an unknown tool; `tool` is one
-that is known to wait."""
 
 
 @dataclass(frozen=True)
@@ -540,6 +531,7 @@ def data_types(
     world: World, names: Iterable[str] | None = None
 ) -> Iterable[tuple[str, Any, dict[str, Any]]]:
     """Yield each form of a run with what is said to `diagnose`."""
+    # `rate and N` are those aimed at, stated by the caller; `tool` is one that is known to wait.
     order = np.argsort(world.start, kind="stable")
     failed = None if world.failed is None else world.failed[order].astype(np.int8)
     samples = lk.Samples(
@@ -547,19 +539,14 @@ def data_types(
         outcome=failed, run=Run(measure="service"),
     )  # fmt: skip
     histogram, log = samples.histogram(), samples.to_log("1s")
-    stats = {
-        "mean": float(histogram.mean),
-        "max": float(histogram.max),
-        "p50": float(histogram.percentile(50)),
-    }
-    summary = lk.Summary(stats, count=histogram.count, unit="ns")
+    stats = {"mean": histogram.mean, "max": histogram.max, "p50": histogram.percentile(50)}
+    summary = lk.Summary({name: float(v) for name, v in stats.items()}, count=histogram.count)
     tool = {
         "tool": "hey", "loop": "closed" if world.kind == "full speed" else "paced",
         "corrected": "none", "measure": "service", "duration": world.duration,
     }  # fmt: skip
     known = {"rate": world.rate, "duration": world.duration}
     aimed = {"rate": world.aimed or world.rate, "connections": world.connections}
-    number = {"connections": world.connections}
     made: dict[str, tuple[Any, dict[str, Any]]] = {
         "samples": (samples, {}),
         "log 0.1 s": (samples.to_log("100ms"), {}),
@@ -574,8 +561,11 @@ def data_types(
             "samples, tool": (samples.with_run(**tool), {}),
             "log 1 s, tool": (log.with_run(**tool), {}),
             "histogram, tool": (histogram.with_run(**tool), {}),
-            "histogram, tool and N": (histogram.with_run(**tool, **number), {}),
-            "summary, tool and N": (summary.with_run(**tool, **number), {}),
+            "histogram, tool and N": (
+                histogram.with_run(**tool, connections=world.connections),
+                {},
+            ),
+            "summary, tool and N": (summary.with_run(**tool, connections=world.connections), {}),
         }
     for name, (data, said) in made.items():
         if names is None or name in names:
