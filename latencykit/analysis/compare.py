@@ -687,7 +687,7 @@ def differences(
         if abs(value - other) > near * max(abs(value), abs(other)):
             texts.append(f"the {name} differs: {show(value)} and {show(other)}")
     failing = [sum(failure_counts(run).values()) for run in (base, new)]
-    if failing[0] != failing[1]:
+    if failing[0] != failing[1] and base.failures_known and new.failures_known:
         texts.append(
             f"{format_count(failing[0])} requests failed on one side, {format_count(failing[1])} "
             "on the other"

@@ -42,9 +42,6 @@ from latencykit.cli.output import print_json, print_text, write_chart
     "processes and all that listen on the port of --url.",
 )
 @click.option(
-    "--container", metavar="NAME", help="Container of a running server (docker or podman pause)."
-)
-@click.option(
     "--through",
     metavar="HOST:PORT",
     help="Address of a running server of any protocol: requests pass through the test's own proxy, "
@@ -52,16 +49,14 @@ from latencykit.cli.output import print_json, print_text, write_chart
 )
 @click.option(
     "--url",
-    help="Address of --server, --pid or --container, or for --through its protocol and path: "
-    "http://, redis://, postgres://, grpc://, tcp:// …",
+    help="Address of --server or --pid, or for --through its protocol and path: http://, redis://, "
+    "postgres://, grpc://, tcp:// …",
 )
 @output_options
 @click.option(
     "--check", is_flag=True, help="Run for two seconds without a freeze: is the output read?"
 )
-@click.option(
-    "--yes", is_flag=True, help="Do not ask: freeze --pid or --container, load a remote --through."
-)
+@click.option("--yes", is_flag=True, help="Do not ask: freeze --pid, load a remote --through.")
 @chart_option
 @format_option
 def command(
@@ -75,7 +70,7 @@ def command(
     """Freeze a server under a load generator, and test whether its report shows the stall.
 
     {url} {host} {port} {rate} {rate_per_connection} {connections} {duration} {requests} {out}
-    {out.json} {out.csv} in CMD are filled in. Without --through, --server, --pid or --container the
+    {out.json} {out.csv} in CMD are filled in. Without --through, --server or --pid the
     test runs its own server (HTTP, and RESP for redis-benchmark) on this machine.
     Exit status 1 for every verdict but honest and unknown.
 
@@ -90,12 +85,10 @@ def command(
     from latencykit.views.ctrlz import ctrlz_record, ctrlz_text, ctrlz_words
 
     # Ask before a process of the user's is frozen, or another machine gets load.
-    if not yes and (test["pid"] is not None or test["container"] is not None):
+    if not yes and test["pid"] is not None:
         from latencykit.ctrlz.freeze import program
 
-        named = f"the container {test['container']}"
-        if test["pid"] is not None:
-            named = f"{program(test['pid'])} (process {test['pid']}) and its child processes"
+        named = f"{program(test['pid'])} (process {test['pid']}) and its child processes"
         if not _agreed(f"freeze {named} for {test['stall']}?"):
             raise InvalidArgumentError("nothing was frozen; --yes agrees in advance")
     if test["through"] is not None:

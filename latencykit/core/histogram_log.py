@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import FrozenInstanceError, replace
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any, overload
 
@@ -167,6 +167,11 @@ class HistogramLog(HistogramBacked, Value):
         self._shared, self._places = SharedCache(size, total), np.arange(size)
         self.unit, self.run = checked_unit(unit), run or Run(unit=unit)
 
+    def __setattr__(self, name: str, value: object) -> None:
+        if name in vars(self) and not name.startswith("_"):
+            raise FrozenInstanceError(f"cannot assign to field {name!r}")
+        vars(self)[name] = value
+
     def __len__(self) -> int:
         return int(self.starts.size)
 
@@ -185,6 +190,7 @@ class HistogramLog(HistogramBacked, Value):
         return self._view(rows)
 
     def __iter__(self) -> Iterator[Histogram]:
+        known = self.run if len(self) == 1 else of_some(self.run)
         for first in range(0, len(self), _AT_ONCE):
             rows = np.arange(first, min(first + _AT_ONCE, len(self)))
             contents: dict[int, tuple[Buckets, Ints, Ints]] = {}
@@ -198,7 +204,7 @@ class HistogramLog(HistogramBacked, Value):
             none = HdrBuckets(3), np.zeros(0, np.int64), np.zeros(0, np.int64)
             for row in rows.tolist():
                 tag = self._tag_names[self._tag_code[row]]
-                run = self.run.replace(
+                run = known.replace(
                     unit=self.unit,
                     start=None if self.start is None else self.start + float(self.starts[row]),
                     duration=float(self.lengths[row]),
@@ -246,6 +252,7 @@ class HistogramLog(HistogramBacked, Value):
         """Some intervals, with other facts where `changes` name them."""
         part, row = self._where
         facts: dict[str, Any] = {
+            "start": self.starts[rows], "length": self.lengths[rows], "parts": self._parts,
             "where": (part[rows], row[rows]), "tag_code": self._tag_code[rows],
             "tag_names": self._tag_names,
             "unit": self.unit, "run": self.run, "factor": self._factor,
@@ -253,7 +260,7 @@ class HistogramLog(HistogramBacked, Value):
         facts |= changes
         if rows.size < len(self):
             facts["run"] = of_some(facts["run"])
-        view = HistogramLog(self.starts[rows], self.lengths[rows], self._parts, **facts)
+        view = HistogramLog(**facts)
         view._shared, view._places = self._shared, self._places[rows]
         return view
 
@@ -344,9 +351,7 @@ class HistogramLog(HistogramBacked, Value):
         np.minimum.at(starts, group, self.starts)
         np.maximum.at(ends, group, self.starts + self.lengths)
         if keys.size == len(self):
-            view = self._view(np.argsort(group))
-            view.lengths = ends - starts
-            return view
+            return self._view(np.argsort(group), length=ends - starts)
         return HistogramLog(
             starts,
             ends - starts,
@@ -594,9 +599,8 @@ def interval_tags(log: HistogramLog) -> list[str]:
 def shifted(log: HistogramLog, seconds: float) -> HistogramLog:
     """Return the same intervals counted from a start that is `seconds` earlier."""
     start = None if log.run.start is None else log.run.start - seconds
-    later = log._view(np.arange(len(log)), run=log.run.replace(start=start))
-    later.starts = read_only(log.starts + seconds)
-    return later
+    run, later = log.run.replace(start=start), log.starts + seconds
+    return log._view(np.arange(len(log)), start=later, run=run)
 
 
 def mapped_through(log: HistogramLog, view: Callable[[Part], Part]) -> HistogramLog:
@@ -623,10 +627,9 @@ def in_succession(log: HistogramLog) -> HistogramLog:
     width = log._overlap()
     if not width:
         return log
-    view = log.with_tag("").resample(width)
-    view.starts = slot_edges(slot_numbers(view.starts, width).astype(np.float64), width)
-    view.lengths = np.full(len(view), width)
-    return view
+    wider = log.with_tag("").resample(width)
+    starts = slot_edges(slot_numbers(wider.starts, width).astype(np.float64), width)
+    return wider._view(np.arange(len(wider)), start=starts, length=np.full(starts.size, width))
 
 
 # ------------------------------------------------------------

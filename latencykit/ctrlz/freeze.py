@@ -5,8 +5,7 @@ the targets that its parent names, with all their descendants, and continues the
 over or its input ends, whichever comes first: a parent that is killed, by whatever signal, thaws
 them by dying. A watchdog that is itself killed, or does not answer in time, leaves a file in the
 runtime folder by which its parent thaws, or the next command if both were killed (`thaw_left`). A
-target is a process id, a process group as a negative
-number, or a container: ``docker NAME``, ``podman NAME``.
+target is a process id, or a process group as a negative number.
 """
 
 from __future__ import annotations
@@ -34,8 +33,6 @@ from latencykit.units import format_duration
 if TYPE_CHECKING:
     from latencykit._typing import JSONObject
 
-Target = int | str
-
 _PATIENCE = 5.0  # seconds for a watchdog to answer
 LONGEST = 600.0
 """No freeze and no run is longer than this, seconds."""
@@ -44,7 +41,7 @@ LONGEST = 600.0
 class Freezer:
     """Freezes processes through a watchdog; a context manager that leaves nothing frozen behind."""
 
-    def __init__(self, targets: Sequence[Target]) -> None:
+    def __init__(self, targets: Sequence[int]) -> None:
         if sys.platform == "win32":
             raise InvalidArgumentError(
                 "Windows cannot stop a process (it has no SIGSTOP); "
@@ -72,7 +69,7 @@ class Freezer:
             thaw_left()
         self._messages.put("")
 
-    def stop(self, seconds: float, targets: Sequence[Target] | None = None) -> int:
+    def stop(self, seconds: float, targets: Sequence[int] | None = None) -> int:
         """Freeze the targets; return the time (``perf_counter_ns``) as soon as they stop."""
         # `targets` are those of now, where they are not those of the beginning: servers start
         # processes as they need them.
@@ -97,11 +94,8 @@ class Freezer:
     @property
     def by_hand(self) -> str:
         """The command that thaws the targets of now."""
-        targets = _expanded(self.targets, processes())
-        pids = " ".join(str(target) for target in targets if isinstance(target, int))
-        containers = [target.partition(" ") for target in targets if isinstance(target, str)]
-        engines = [f"{engine} unpause {name}" for engine, _, name in containers]
-        return "; ".join([*engines, *([f"kill -CONT {pids}"] if pids else [])])
+        pids = " ".join(map(str, _expanded(self.targets, processes())))
+        return pids and f"kill -CONT {pids}"
 
     def _receive(self, event: str, seconds: float | None = None) -> int:
         try:
@@ -156,12 +150,10 @@ def _ps(*options: str) -> str:
     return answer.stdout.strip()
 
 
-def _checked(targets: Sequence[Target]) -> tuple[Target, ...]:
+def _checked(targets: Sequence[int]) -> tuple[int, ...]:
     """Return the targets; refuse this program, and what does not exist or belongs to others."""
     ours = ancestors(os.getpid())
     for target in targets:
-        if isinstance(target, str):
-            continue
         try:
             members, owner = {target}, target
             if target < 0:
@@ -280,34 +272,23 @@ def listeners(port: int) -> list[int]:
     return sorted(pid for pid in pids if pid > 1)  # 1 may hold the sockets of all services
 
 
-def _expanded(targets: Sequence[Target], table: dict[int, Process]) -> list[Target]:
-    """Return containers, and processes, members of groups and their descendants that run."""
+def _expanded(targets: Sequence[int], table: dict[int, Process]) -> list[int]:
+    """Return processes, members of groups and their descendants that run."""
     leaders: list[int] = []
     for target in targets:
-        if isinstance(target, int):
-            members = [pid for pid, process in table.items() if process.group == -target]
-            leaders += [target] if target > 0 else members
+        members = [pid for pid, process in table.items() if process.group == -target]
+        leaders += [target] if target > 0 else members
     ours = set(ancestors(os.getpid()))  # the watchdog is a child of its parent, never of a target
     family = (pid for pid in tree(leaders, table) if pid not in ours)
-    running = (pid for pid in family if pid in table and table[pid].state not in "Tt")
-    return [*(target for target in targets if isinstance(target, str)), *running]
+    return [pid for pid in family if pid in table and table[pid].state not in "Tt"]
 
 
-def _signal(targets: Sequence[Target], number: signal.Signals) -> str:
+def _signal(targets: Sequence[int], number: signal.Signals) -> str:
     """Stop or continue all targets; return the errors. One that has ended since is not an error."""
     wrong = []
     for target in targets:
         try:
-            if isinstance(target, str):
-                engine, _, name = target.partition(" ")
-                verb = "pause" if number == signal.SIGSTOP else "unpause"
-                subprocess.run(  # noqa: S603 - the user's own container
-                    [engine, verb, name], check=True, capture_output=True, text=True
-                )
-            else:
-                os.kill(target, number)
-        except subprocess.CalledProcessError as error:
-            wrong.append(f"{target}: {error.stderr.strip() or error}")
+            os.kill(target, number)
         except ProcessLookupError:
             pass
         except OSError as error:
@@ -315,7 +296,7 @@ def _signal(targets: Sequence[Target], number: signal.Signals) -> str:
     return "; ".join(wrong)
 
 
-def thaw(targets: Sequence[Target]) -> None:
+def thaw(targets: Sequence[int]) -> None:
     """Continue stopped targets; those that have ended are passed over."""
     _signal(list(reversed(targets)), signal.SIGCONT)
 
@@ -323,7 +304,7 @@ def thaw(targets: Sequence[Target]) -> None:
 # ------------------------------------------------------------ what remains if all are killed
 
 
-def _remember(frozen: Sequence[Target], table: dict[int, Process]) -> None:
+def _remember(frozen: Sequence[int], table: dict[int, Process]) -> None:
     """Record what this watchdog is about to freeze; nothing that it thawed remains."""
     folder = runtime_folder()
     path = folder / f"frozen-{os.getpid()}.json"
@@ -347,9 +328,9 @@ def _forget(path: Path) -> None:
         path.parent.rmdir()
 
 
-def thaw_left() -> list[Target]:
+def thaw_left() -> list[int]:
     """Thaw what watchdogs left frozen that were killed, and return that."""
-    left: list[Target] = []
+    left: list[int] = []
     folder, table = runtime_folder(), processes()
     for path in map(folder.joinpath, _names_in(folder)):
         if not path.match("frozen-*.json"):
@@ -368,7 +349,7 @@ def thaw_left() -> list[Target]:
             if process.state not in "ZX"
         ]
         if watchdog not in alive:  # it would thaw them itself
-            frozen = [target for target in frozen if isinstance(target, str) or target in alive]
+            frozen = [target for target in frozen if target in alive]
             thaw(frozen)
             _forget(path)
             left += frozen
@@ -380,7 +361,7 @@ def thaw_left() -> list[Target]:
 
 def watch(commands: IO[str]) -> None:
     """Freeze on command, thaw in time, and thaw when the commands end."""
-    frozen: list[Target] = []
+    frozen: list[int] = []
     known: dict[int, Process] = {}
 
     def record() -> None:
@@ -429,10 +410,10 @@ def watch(commands: IO[str]) -> None:
         release()
 
 
-def _stopped(targets: Sequence[Target]) -> bool:
+def _stopped(targets: Sequence[int]) -> bool:
     """Wait until all are stopped, as far as ``/proc`` shows; False if that takes over a second."""
     deadline = time.monotonic() + 1.0
-    waiting = [target for target in targets if isinstance(target, int) and target > 0]
+    waiting = [target for target in targets if target > 0]
     while time.monotonic() < deadline:
         running = []
         for target in waiting:

@@ -246,7 +246,6 @@ class Plan:
     progress: Callable[[str], None]
     server: str | Sequence[str] | None = None
     pid: int | None = None
-    container: str | None = None
     through: str | None = None
     remote: bool = False
     url: str | None = None
@@ -287,14 +286,14 @@ class Plan:
             )
         if self.at not in ("middle", "end"):
             raise InvalidArgumentError(f"at is 'middle' or 'end', not {self.at!r}")
-        servers = (self.server, self.pid, self.container, self.through)
+        servers = (self.server, self.pid, self.through)
         if sum(value is not None for value in servers) > 1:
             raise InvalidArgumentError(
-                "a server command, a process id, a container and through exclude each other"
+                "a server command, a process id and through exclude each other"
             )
         if self.url is not None and all(value is None for value in servers):
             raise InvalidArgumentError(
-                "url= (--url) is your own server's address: name its command, pid or container, "
+                "url= (--url) is your own server's address: name its command or pid, "
                 "or its address by through= (--through)"
             )
         if self.url is not None and self.through is None:
@@ -304,8 +303,8 @@ class Plan:
         """Return the server to freeze, not yet started."""
         if self.server is not None:
             return CommandTarget(self.server, self.url)
-        if self.pid is not None or self.container is not None:
-            return ProcessTarget(self.pid or self.container or "", self.url)
+        if self.pid is not None:
+            return ProcessTarget(self.pid, self.url)
         if self.through is not None:
             return ProxyTarget(self.through, self.url, remote=self.remote)
         return OwnTarget(self.service_time)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import shlex
-import shutil
 import socket
 import subprocess
 import time
@@ -15,7 +14,6 @@ from urllib.parse import urlsplit
 
 from latencykit._processes import own_command
 from latencykit.ctrlz.client import PORTS, loopback
-from latencykit.ctrlz.freeze import Target as Freezable
 from latencykit.ctrlz.freeze import listeners
 from latencykit.ctrlz.guard import Guarded
 from latencykit.errors import InvalidArgumentError, LatencyKitError
@@ -38,8 +36,8 @@ class Target:
     def __exit__(self, *_: object) -> None:
         """Leave the server as it is, unless we have started it."""
 
-    def frozen(self) -> list[Freezable]:
-        """Return the process ids to freeze, a group as a negative number, or a container."""
+    def frozen(self) -> list[int]:
+        """Return the process ids to freeze, a group as a negative number."""
         raise NotImplementedError
 
     def reset(self) -> None:
@@ -92,7 +90,7 @@ class _OurTarget(Target):
     def __exit__(self, *_: object) -> None:
         self._worker.close()
 
-    def frozen(self) -> list[Freezable]:
+    def frozen(self) -> list[int]:
         """Return the process."""
         return [self._worker.process.pid]
 
@@ -164,34 +162,26 @@ class CommandTarget(Target):
     def __exit__(self, *_: object) -> None:
         self._process.end(patience=5.0)
 
-    def frozen(self) -> list[Freezable]:
+    def frozen(self) -> list[int]:
         """Return the process group, and whatever else listens on the port."""
         return [-self._process.pid, *listeners(self._address[1])]
 
 
 class ProcessTarget(Target):
-    """A process that is already running, with its descendants, or a container."""
+    """A process that is already running, with its descendants."""
 
-    def __init__(self, process: int | str, url: str | None = None) -> None:
-        if isinstance(process, int) and process <= 1:
+    kind = "pid"
+
+    def __init__(self, process: int, url: str | None = None) -> None:
+        if process <= 1:
             raise InvalidArgumentError(f"a process id is a number above 1, not {process}")
         if url is not None:
             loopback(url, PORTS)
         self._process, self.url = process, url or ""
-        self.kind = "container" if isinstance(process, str) else "pid"
-        if isinstance(process, str):
-            engine = next((name for name in ("docker", "podman") if shutil.which(name)), None)
-            if engine is None:
-                raise InvalidArgumentError(
-                    "a container needs docker or podman, and neither is installed"
-                )
-            if not process or process.startswith("-") or not process.isprintable():
-                raise InvalidArgumentError(f"{process!r} is not the name of a container")
-            self._process = f"{engine} {process}"
 
-    def frozen(self) -> list[Freezable]:
-        """Return the container, or the process and whatever else listens on the port."""
-        if isinstance(self._process, str) or not self.url:
+    def frozen(self) -> list[int]:
+        """Return the process, and whatever else listens on the port."""
+        if not self.url:
             return [self._process]
         return list(dict.fromkeys([self._process, *listeners(loopback(self.url, PORTS)[1])]))
 

@@ -126,7 +126,7 @@ def as_log(label: str, data: object) -> HistogramLog:
     log = data.to_log(in_steps(length, step))
     if not step:  # the last interval ends when the measurement did
         rest = (data.offsets + data.duration / 1e9).max() - log.starts
-        log.lengths = read_only(np.clip(rest, 1e-9, log.lengths))
+        vars(log)["lengths"] = read_only(np.clip(rest, 1e-9, log.lengths))
     return log
 
 

@@ -32,7 +32,7 @@ class LoadFacts(TypedDict):
 class ServerFacts(TypedDict):
     """The server that was frozen; null where unknown."""
 
-    kind: Literal["own", "server", "pid", "container", "through"]
+    kind: Literal["own", "server", "pid", "through"]
     usual: float | None
     """Usual time of a request, ns."""
     busy: float | None

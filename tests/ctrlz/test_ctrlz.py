@@ -206,7 +206,7 @@ def test_a_command_that_does_not_exist_is_reported() -> None:
     [
         {"stall": 5, "duration": 4}, {"duration": 9999}, {"rate": 0}, {"connections": 0},
         {"at": "start"}, {"repeat": 0},
-        {"url": "http://127.0.0.1:1/"}, {"container": "x", "server": "x {port}"},
+        {"url": "http://127.0.0.1:1/"}, {"pid": 99, "server": "x {port}"},
         {"pid": 99, "url": "http://example.org/"}, {"command": ""}, {"pid": 1},
         {"command": "x {rate}", "rate": 5000}, {"through": "x"}, {"through": "127.0.0.1:99999"},
         {"through": "example.org:80"}, {"through": "127.0.0.1:80", "pid": 99},

@@ -18,7 +18,6 @@ import pytest
 
 from latencykit.ctrlz.freeze import Freezer, ancestors, listeners, program, thaw_left, tree
 from latencykit.ctrlz.guard import Guarded
-from latencykit.ctrlz.targets import ProcessTarget
 from latencykit.errors import InvalidArgumentError, LatencyKitError
 from tests.conftest import python
 
@@ -232,31 +231,6 @@ def test_descendants_are_frozen_with_their_parent() -> None:
             assert (_state(parent.pid), _state(child)) == ("T", "T")
         assert _until(lambda: "T" not in (_state(parent.pid), _state(child)))
         parent.communicate(b"\n")
-
-
-def test_a_container_is_paused(tmp_path, monkeypatch) -> None:
-    log = tmp_path / "log"
-    engine = tmp_path / "docker"
-    script = f'echo "$@" >> {log}\n[ "$2" = web ] || {{ echo no such >&2; exit 1; }}\n'
-    engine.write_text(f"#!/bin/sh\n{script}")
-    engine.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    target = ProcessTarget("web", "http://127.0.0.1:8080/")
-    with Freezer(target.frozen()) as freezer:
-        freezer.stop(0.1)
-        freezer.wait()
-    assert log.read_text() == "pause web\nunpause web\n"
-    with (
-        Freezer(ProcessTarget("db").frozen()) as freezer,
-        pytest.raises(LatencyKitError, match="no such"),
-    ):
-        freezer.stop(0.1)
-    monkeypatch.setenv("PATH", "")
-    with pytest.raises(InvalidArgumentError, match="neither is installed"):
-        ProcessTarget("web")
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(InvalidArgumentError, match="not the name"):
-        ProcessTarget("--help")
 
 
 def test_all_that_listen_on_a_port_are_known() -> None:
