@@ -391,6 +391,8 @@ function framed(draw) {
 
 function host(el, canvas, ...children) {
   const box = element("div", { class: "lesson" }, element("style", {}, STYLE), ...children);
+  // Slides and JupyterLab have keys of their own: arrows move to another cell, in place of a slider.
+  box.addEventListener("keydown", (event) => { if (!event.ctrlKey && !event.metaKey) event.stopPropagation(); });
   el.replaceChildren(box);
   return box;
 }
@@ -506,7 +508,6 @@ export function ask(el, { question, unit, choices, several, answer = "" }, chang
     box.classList.remove("open");
     changed(text);
   });
-  form.addEventListener("keydown", (event) => { if (!event.ctrlKey && !event.metaKey) event.stopPropagation(); }); // pages have shortcuts
   show(answer);
   const box = host(el, null, form, said);
   box.classList.toggle("open", !answer);

@@ -47,7 +47,10 @@ python_maximum_signature_line_length = 80
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 
-copybutton_exclude = ".linenos, .gp, .go"  # the command without its prompt and its output
+copybutton_exclude = ".linenos"
+copybutton_prompt_text = r"\$ |>>> |\.\.\. "  # commands without their prompts, and without the lines of their output
+copybutton_prompt_is_regexp, copybutton_copy_empty_lines = True, False
+copybutton_line_continuation_character = "\\"
 
 html_theme = "pydata_sphinx_theme"
 html_title = "latencykit"

@@ -333,7 +333,7 @@ function showNumbers(page) {
   // The rows of the whole run are the package's own.
   const rowOf = (one, k) => (page.span ? guarded(() => numbersOf(one, page.spreads[k], page, k)) : null) || page.rows[k];
   body.replaceChildren(...page.series.flatMap((one, k) => (one.hidden ? [] : [rowOf(one, k)])));
-  if (page.span || page.find("spoken").textContent) page.say(`${spanWords(page)}. ${[...body.rows].map((row) => [...row.cells].map((cell) => cell.textContent).join(", ")).join(". ")}`);
+  if (page.span || page.find("spoken").textContent) page.say(`${spanWords(page)}. ${[...body.rows].map((row) => [...row.cells].filter((cell) => cell.textContent).map((cell) => `${cell.dataset.label || ""} ${cell.textContent}`.trim()).join(", ")).join(". ")}`);
 }
 
 // How many requests of what is selected lie in the chosen range of latencies, and in how many bins.

@@ -6,6 +6,8 @@ async function render({ model, el }) {
   style.textContent = model.get("_style");
   root.replaceChildren(style);
   root.append(document.createRange().createContextualFragment(model.get("_html")));
+  // JupyterLab's own keys would take those of sliders and buttons, and move to another cell.
+  el.addEventListener("keydown", (event) => event.ctrlKey || event.metaKey || event.stopPropagation());
   // JupyterLab's theme, not the system's.
   const theme = () => {
     const light = document.body.dataset.jpThemeLight;
