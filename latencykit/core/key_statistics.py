@@ -17,6 +17,7 @@ from latencykit.units import (
     format_percentile,
     format_row,
     format_value,
+    percentile_name,
     sure_percentile,
 )
 
@@ -34,16 +35,14 @@ def key_statistics(data: Any) -> list[tuple[str, str]]:
     show = partial(format_value, unit=data.unit)
 
     def texts(rows: Iterable[PercentileRow], **known: object) -> list[tuple[str, str]]:
-        return [
-            (f"p{format_percentile(row.percentile)}", format_row(vars(row) | known, show))
-            for row in rows
-        ]
+        return [(percentile_name(r.percentile), format_row(vars(r) | known, show)) for r in rows]
 
     if hasattr(data, "stats"):
-        named = [(name, show(value)) for name, value in data.stats.items()]
+        count, known = [("requests", format_count(data.count or 0))], dict[str, object]()
         if data.count is None:
-            return texts(data.reported_rows(), supported=None) + named
-        return [("requests", format_count(data.count)), *texts(data.reported_rows()), *named]
+            count, known = [], {"supported": None}
+        named = [(name, show(value)) for name, value in data.stats.items()]
+        return list(dict([*count, *texts(data.reported_rows(), **known), *named]).items())
     usual = (50.0, 90.0, 99.0, 99.9, 99.99)
     if not hasattr(data, "count"):
         return [(f"p{format_percentile(p)}", show(float(data.percentile(p)))) for p in usual]

@@ -301,7 +301,7 @@ def explorer_html(series: Sequence[PageSeries], percentiles: Sequence[float]) ->
         shown = "".join(
             f"<button type='button' data-series='{k}' aria-pressed='true' "
             f"title='{esc(entry.name)}'>"
-            f"<i class='swatch {' '.join(entry.look)}'></i>{esc(entry.short)}</button>"
+            f"<i class='swatch {' '.join(entry.look)}'></i>{isolated(esc(entry.short))}</button>"
             for k, entry in enumerate(series)
         )
     rows = [entry.rows(percentiles) for entry in series]
@@ -405,7 +405,7 @@ def numbers_table(series: Sequence[PageSeries], percentiles: Sequence[float]) ->
             text = "" if row is None else _cell(row, record)
             cells.append(f"<td data-percentile='{format_percentile(p)}'{value}>{text}</td>")
         cells.append(f"<td>{_statistic(record, 'mean')}</td>")
-        name = f"<i class='swatch {' '.join(entry.look)}'></i>{esc(entry.short)}"
+        name = f"<i class='swatch {' '.join(entry.look)}'></i>{isolated(esc(entry.short))}"
         head = f"<th scope='row'>{name}</th>"
         body.append(f"<tr data-series='{position}'>{head}{''.join(cells)}</tr>")
     return (

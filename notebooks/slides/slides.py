@@ -142,9 +142,13 @@ def _joined(text: object) -> str:
 
 def main(words: list[str]) -> int:
     """Write the slides and print their index; an error is one line."""
-    lessons, folder = (*map(Path, words), *(Path("notebooks"), Path("build/slides"))[len(words) :])
+    lessons, folder = (*map(Path, words), *(Path("notebooks"), Path("build/slides"))[len(words) :])[:2]
+    paths = sorted(lessons.glob("[0-9]*.ipynb"))
+    if not paths:
+        print(f"slides.py: no lessons in {lessons}; expected [FOLDER OF LESSONS] [FOLDER OF SLIDES]", file=sys.stderr)
+        return 2
     try:
-        print(write_slides(sorted(lessons.glob("[0-9]*.ipynb")), folder))
+        print(write_slides(paths, folder))
     except LatencyKitError as error:
         print(f"slides.py: {error}", file=sys.stderr)
         return 2
