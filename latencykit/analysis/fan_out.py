@@ -18,7 +18,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from latencykit._arrays import as_positions
 from latencykit._records import record
@@ -52,7 +52,6 @@ from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
 from latencykit.errors import (
     DataNotAvailableError,
-    InputTooLargeError,
     InvalidArgumentError,
     require,
 )
@@ -241,84 +240,6 @@ def hedged_by_interval(
 def _at(high: Floats, above: Floats, values: Floats) -> Floats:
     """Survival at any value: that of the last bucket wholly at or below it."""
     return np.concatenate(([1.0], above))[np.searchsorted(high, values, "right")]
-
-
-# ------------------------------------------------------------
-# Sums of independent latencies: calls one after another, with bounds for the effect of binning.
-
-
-@record()
-class SumRules:
-    """How finely sums of latencies are binned."""
-
-    # of the longest sum, and with one more for each call: 16 MiB, 64 MiB
-    bins: int = 1 << 20
-    max_bins: int = 1 << 22
-    # in each bin: what a Fourier transform rounds
-    rounding: float = 1e-15
-
-
-_SUM = SumRules()
-
-
-@record(eq=False)
-class SumBracket:
-    """Bounds of the distribution of a sum; the value of bin k is k × step."""
-
-    # Tails below about 1e-12 are lost to rounding.
-
-    step: float
-    fast: Floats  # probabilities with every value rounded down to a bin,
-    slow: Floats  # and up
-
-    def quantile(self, quantile: ArrayLike) -> tuple[Floats, Floats]:
-        """Return the lowest and the highest value that each quantile (0..1) can have."""
-        q = np.atleast_1d(np.asarray(quantile, np.float64))
-        ends = []
-        for part in (self.fast, self.slow):
-            at = np.searchsorted(np.cumsum(part), q * (1 - 1e-13), "left")
-            ends.append(np.minimum(at, part.size - 1) * self.step)
-        return ends[0], ends[1]
-
-
-def sum_of(low: Floats, high: Floats, probabilities: Floats, times: int) -> SumBracket:
-    """Return the distribution of the time that independent calls take one after another."""
-    longest = times * float(high[probabilities > 0].max())
-    if not math.isfinite(longest):
-        raise InvalidArgumentError("a sum needs finite values")
-    # Powers of two: the bins of a longer sum are unions of those of a shorter one, and values that
-    # are rounded up to them are never less.
-    step = 2.0 ** math.ceil(math.log2(longest / _SUM.bins or 1.0))
-    bins = int(longest / step) + times + 2
-    if bins > _SUM.max_bins:
-        raise InputTooLargeError(
-            f"a sum of {times:,} calls takes {bins:,} bins, and {_SUM.max_bins:,} is the limit"
-        )
-    size = 1 << (bins - 1).bit_length()
-
-    def summed(at: Floats) -> Floats:
-        """Probabilities of the sum when every value is rounded to a bin."""
-        binned = np.bincount(np.maximum(at, 0).astype(np.int64), probabilities, size)
-        total = np.fft.irfft(_power(np.fft.rfft(binned / binned.sum()), times), size)
-        total[total < _SUM.rounding] = 0.0
-        last = int(np.flatnonzero(total)[-1]) + 1
-        return np.asarray(total[:last] / total.sum())
-
-    # A value at a bin must stay there, whatever rounding the division leaves.
-    fast, slow = np.floor(low / step + 1e-9), np.ceil(high / step - 1e-9)
-    return SumBracket(step, summed(fast), summed(slow))
-
-
-def _power(base: NDArray[np.complex128], times: int) -> NDArray[np.complex128]:
-    """`base` to an integer power by squaring: ten times as fast as numpy's complex power."""
-    power, square = np.ones_like(base), base.copy()
-    while times:
-        if times & 1:
-            power *= square
-        times >>= 1
-        if times:
-            square *= square
-    return power
 
 
 # ------------------------------------------------------------
@@ -537,7 +458,7 @@ def _drawn(took: AnyArray, leaf: Histogram, shares: Sequence[float], **facts: An
     users = Distribution(whole.buckets, whole.index, whole.counts / took.size, leaf.unit, leaf.run)
     edges = bounds_at(leaf, np.asarray(shares))[0].tolist()
     above = {p: float((took > edge).mean()) for p, edge in zip(shares, edges, strict=True)}
-    return _fan_out_of(users, model="mixture", leaf=leaf, above=above, **facts)
+    return _fan_out_of(users, leaf=leaf, above=above, **{"model": "mixture"} | facts)
 
 
 @overload
@@ -888,7 +809,7 @@ def sequential(data: Data | PathOrFrame, n: int, *, unit: str | None = None) -> 
     --------
     >>> from latencykit.core.histogram import Histogram
     >>> sums = sequential(Histogram.of([1000, 3000]), 2)
-    >>> [round(v, -2) for v in sums.percentile([25, 75, 100]).tolist()]
+    >>> [round(v, -2) for v in sums.percentile([20, 50, 90]).tolist()]
     [2000.0, 4000.0, 6000.0]
     """
     if n < 1:
@@ -901,48 +822,40 @@ def sequential(data: Data | PathOrFrame, n: int, *, unit: str | None = None) -> 
             f"{leaf.unit}: a sum of them is unknown"
         )
     facts: dict[str, Any] = {"n": n, "sequential": True}
-    if 1 < n <= leaf.count // 2 and data.unit in NANOSECONDS:
-        if isinstance(data, Samples) and data.start is not None:
-            order = np.flatnonzero(data.good)[np.argsort(data.start[data.good], kind="stable")]
-            took = _in_a_row(data.start[order], data.duration[order], data.values[order][None], n)
-            return _drawn(took[0], leaf, _SHARES, evidence=data.evidence(), **facts)
-        if isinstance(data, HistogramLog):
-            fold = _Replies(in_succession(data), leaf)
-            scan(fold.log, fold)
-            ends = (
-                _drawn(took, leaf, _SHARES, evidence=data.evidence(), **facts)
-                for took in _in_a_row(*fold.requests(), n)
-            )
-            fastest = next(ends)
-            return replace(next(ends), fastest=fastest)
-    each = leaf.counts / leaf.count
-    low, high = leaf.buckets.low(leaf.index), leaf.buckets.high(leaf.index)
-    sums = sum_of(low, high, each, n)
-    index = np.flatnonzero(sums.slow)
-    top = index * sums.step
-    least, _ = sums.quantile(np.minimum(np.cumsum(sums.slow[index]), 1.0))
-    buckets = EdgeBuckets(np.minimum(least, top), top)
-    each = sums.slow[index] / sums.slow[index].sum()
-    users = Distribution(buckets, np.arange(index.size), each, leaf.unit, leaf.run)
-    worse = {p: users.share_above(float(leaf.percentile(p))) for p in _SHARES}
-    _, lows, highs, _ = bounds_at(leaf, np.asarray(_SHARES))
-    surely = (float(users.probabilities[buckets.lows > edge].sum()) for edge in highs.tolist())
-    bounds = zip(surely, map(users.share_above, lows.tolist()), strict=True)
-    between = dict(zip(_SHARES, bounds, strict=True))
-    return _fan_out_of(
-        users, model="independent", leaf=leaf, above=worse, above_between=between, **facts
-    )
+    in_turn = 1 < n <= leaf.count // 2 and data.unit in NANOSECONDS
+    if isinstance(data, Samples) and data.start is not None and in_turn:
+        order = np.flatnonzero(data.good)[np.argsort(data.start[data.good], kind="stable")]
+        took = _in_a_row(data.start[order], data.duration[order], data.values[order][None], n)
+        return _drawn(took[0], leaf, _SHARES, evidence=data.evidence(), **facts)
+    if isinstance(data, HistogramLog) and in_turn:
+        log = in_succession(data)
+        fold = _Replies(log.starts, log.lengths, log.unit, leaf.count)
+        scan(log, fold)
+        facts["evidence"] = data.evidence()
+    else:  # one interval, in which all are answered at once: each call is any of them
+        fold = _Replies(np.zeros(1), np.zeros(1), "none", leaf.count)
+        ends = np.array([0, leaf.index.size])
+        fold.add(Block(np.zeros(1, np.int64), ends, leaf.index, leaf.counts, leaf.buckets))
+        facts["model"] = "independent"
+    fast, slow = _in_a_row(*fold.requests(), n)
+    fastest, slowest = (_drawn(took, leaf, _SHARES, **facts) for took in (fast, slow))
+    _, low, high, _ = bounds_at(leaf, np.asarray(_SHARES))
+    above = zip(_SHARES, low.tolist(), high.tolist(), strict=True)
+    between = {p: (float((fast > b).mean()), float((slow > a).mean())) for p, a, b in above}
+    return replace(slowest, fastest=fastest, above_between=between)
 
 
-_REPLIES = 1_000_000
-"""Requests that a log's are thinned to: more change no percentile that can be shown."""
+_REPLIES = 500_000
+"""As many requests at most are drawn: more change no percentile that can be shown."""
 
 
 class _Replies:
-    """Requests of a log, each answered at a random moment of its interval."""
+    """Requests of intervals, each answered at a random moment of its own, in a random order."""
 
-    def __init__(self, log: HistogramLog, leaf: Histogram) -> None:
-        self.log, self._share = log, min(1.0, _REPLIES / leaf.count)
+    def __init__(self, starts: Floats, lengths: Floats, unit: str, count: int) -> None:
+        self._starts, self._lengths, self._scale = starts, lengths, NANOSECONDS.get(unit, 0.0)
+        # A few are drawn again and again.
+        self._share = _REPLIES / count if self._scale == 0.0 else min(1.0, _REPLIES / count)
         self._rng, self._parts = np.random.default_rng(0), list[Floats]()
 
     def add(self, block: Block) -> None:
@@ -951,18 +864,18 @@ class _Replies:
         total = int(running[-1]) if running.size else 0
         number = math.ceil(total * self._share)
         entry = np.searchsorted(running, (np.arange(number) + 0.5) * (total / max(number, 1)))
+        entry = self._rng.permutation(entry)
         row, index = block.rows[block.entry_rows[entry]], block.index[entry]
-        replied = self.log.starts[row] + self.log.lengths[row] * self._rng.random(number)
+        replied = self._starts[row] + self._lengths[row] * self._rng.random(number)
         ends = (edge(index) for edge in (block.buckets.low, block.buckets.high))
         self._parts.append(np.stack((1e9 * replied, *ends)))
 
     def requests(self) -> tuple[Floats, Floats, Floats]:
         """Starts in order, how long they took, and the bounds of that, shape (2, requests)."""
-        replied, *bounds = np.concatenate(self._parts, axis=1)
-        took = np.array(bounds)
-        start = replied - NANOSECONDS[self.log.unit] * took[1]
-        order = np.argsort(start, kind="stable")
-        return start[order], replied[order] - start[order], took[:, order]
+        replied, low, high = np.concatenate(self._parts, axis=1)
+        order = np.argsort(replied - self._scale * high, kind="stable")
+        lasted = self._scale * high[order]
+        return replied[order] - lasted, lasted, np.stack((low, high))[:, order]
 
 
 def _in_a_row(start: ArrayLike, lasted: ArrayLike, took: AnyArray, n: int) -> AnyArray:
