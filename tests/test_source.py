@@ -130,7 +130,6 @@ Sums of int64 are int64 everywhere; those of flags are numbers of values in memo
 FLOATS = {
     ("analysis/compare.py", "holm"): "times p-values",
     ("analysis/explain.py", "explains"): "weights",
-    ("analysis/fan_out.py", "sequential"): "times a step in the unit",
     ("analysis/slow_times.py", "find_incident"): "times a lift",
     ("analysis/stalls.py", "full_speed"): "times seconds",
 }

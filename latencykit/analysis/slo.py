@@ -70,8 +70,8 @@ class SureRule:
     # Standard deviations from run to run beyond which other runs have the same outcome; the truth
     # table of `tests.benchmarks.history --only check` shows both. A run that is met has to be
     # ordinary as well; one that is missed may be a regression, so that it is compared with one run.
-    run_noise_sds_met: float = 2.0
-    run_noise_sds_missed: float = 2.0 * math.sqrt(2.0)
+    run_noise_sds_met: float = 1.8
+    run_noise_sds_missed: float = 1.8 * math.sqrt(2.0)
     most_run_noise: float = 0.99  # relative: beyond it, runs are hardly of one system
     rarest_per_run: float = 3.0  # events that a run misses with a probability of exp(−3) = 5 %
 
@@ -275,9 +275,9 @@ def check_limit(
 
 def with_history(row: SLORow, history: RunVerdict) -> SLORow:
     """Return a row whose outcome is sure where other runs of the system have it, too."""
-    # A limit is surely met if it lies above the run's interval, two standard deviations from run to
+    # A limit is surely met if it lies above the run's interval, 1.8 standard deviations from run to
     # run, and the band in which the runs of the `history` lie. It is surely missed if it lies below
-    # the interval and two standard deviations of the difference of two runs: a regression leaves
+    # the interval and 1.8 standard deviations of the difference of two runs: a regression leaves
     # the band. Shares, unknown outcomes, and a maximum beyond the limit remain as they are.
     lasting = row.statistic == "max" and row.outcome == "missed"
     omits = any(reason.code == "omitted" for reason in row.reasons)

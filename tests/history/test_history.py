@@ -406,7 +406,7 @@ def test_check_is_sure_by_the_run_noise_of_a_history(run: Run, store: Path, valu
     noise = lk.History(store).latest("checkout", "p50").noise
     assert noise is not None
     low, high = (rows["met"][end] / rows["met"]["value"] for end in ("low", "high"))
-    assert (low, high) == pytest.approx((np.exp(-(8**0.5) * noise), np.exp(2 * noise)))
+    assert (low, high) == pytest.approx((np.exp(-1.8 * 2**0.5 * noise), np.exp(1.8 * noise)))
     lucky = f"checkout={values(0.8)}"  # an outlier has to be met again
     slo = f"50={0.95 * p50}ms"
     (row,) = json.loads(run("check", lucky, "--slo", slo, *words)[1])["rows"]
