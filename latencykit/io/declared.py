@@ -253,7 +253,9 @@ class Lines:
             named = list({row["name"]: row for row in named}.values())
         for row in named or rows[-1:]:
             texts = {key: text for key, text in row.groupdict().items() if text}
-            name, points = texts.pop("name", ""), re.findall(self.pair, texts.pop("points", ""))
+            name = " ".join(texts.pop("name", "").split())
+            points = re.findall(self.pair, texts.pop("points", ""))
+            texts = {key: text.replace(",", "") for key, text in texts.items()}
             levels = build.percentiles_in(texts) | {float(p): value for p, value in points}
             facts = {
                 key: in_ns(text, self.run.unit) if key in _TIMES

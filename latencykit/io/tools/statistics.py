@@ -30,50 +30,17 @@ _GRPC = re.compile(
     re.MULTILINE,
 )
 _GRPC_ROW = re.compile(r"\[ *([\d.]+), +([\d.]+|inf)\) +(\d+)")
-_MEANS = "means of intervals; --lathisto prints the distribution"
-_LIVE = (  # of all workers; the column after the latency of files is that of I/O
-    r"^\d{4}-[^,\n]*,[^,\n]*,(?P<name>[^,\n]*,\d+),Total,(?:[^,\n]*,){8}(?P<mean>[1-9]\d*),"
-)
 _ELBENCHO = re.compile(
     r"^ *(?P<name>\w+) latency +: \[ min=(\S+) avg=(\S+) max=(\S+) \]\n"
     r"(?: *(?P=name) lat % us[^\n]*\n)? *(?P=name) lat hist +: \[ ((?:[\d.]+: \d+(?:, )?)+) \]",
     re.MULTILINE,
 )
-_TRTEXEC = (
-    r"^(?>(?:\[[^\]\n]*\] ?)*)(?P<name>(?:\w+ ){0,3}(?:Latency|Time)): min = (?P<min>[\d.]+) ms,"
-    r" max = (?P<max>[\d.]+) ms, mean = (?P<mean>[\d.]+) ms, median = (?P<p50>[\d.]+) ms"
-    r"(?P<points>(?:, percentile\([\d.]+%\) = [\d.]+ ms)*)"
-)
-# the table of perftest (ib_write_lat …), whose typical latency is the median
-_PERFTEST = (
-    r"^ *(?P<name>\d+) +(?P<count>\d+) +(?P<min>[\d.]+) +(?P<max>[\d.]+) +(?P<p50>[\d.]+) +"
-    r"(?P<mean>[\d.]+) +(?P<std>[\d.]+) +(?P<p99>[\d.]+) +(?P<p99_9>[\d.]+) *$"
-)
-_COCKROACH = (
-    r"^ *(?P<duration>[\d.]+)s +(?P<failed>\d+) +(?P<count>\d+) +(?P<achieved>[\d.]+) +"
-    r"(?P<mean>[\d.]+) +(?P<p50>[\d.]+) +(?P<p95>[\d.]+) +(?P<p99>[\d.]+) +(?P<max>[\d.]+) *"
-    r"(?P<name>\S*)$"
-)
-_TIMEIT = (
-    r"^(?P<mean>[\d.]+ [nuµμm]?s) ± (?P<std>[\d.]+ [nuµμm]?s) per loop \(mean ± std\. dev\. of "
-    r"(?P<count>\d+) runs?, [\d,]+ loops? each\)$"
-)
-
-# BenchmarkTools.jl, and the table of vitest (tinybench), in ms
 _TRIAL = (
     r"BenchmarkTools\.Trial: (?P<count>\d+) samples? with [^\n]*\n"
     r"[ \t]*Range \(min … max\): +(?P<min>[\d.]+ \w+) … +(?P<max>[\d.]+ \w+) [^\n]*\n"
     r"[ \t]*Time +\(median\): +(?P<p50>[\d.]+ \w+) [^\n]*\n"
     r"[ \t]*Time +\(mean ± σ\): +(?P<mean>[\d.]+ \w+) ± +(?P<std>[\d.]+ \w+)"
 )
-_TINYBENCH = r"^[ \t]*name +hz +min +max +mean +p75 +p99 +p995 +p999 +rme +samples"
-_TASK = (
-    r"^[ \t]*(?:· )?(?P<name>\S+(?: \S+)*) {2,}[\d.,]+ +(?P<min>[\d.]+) +(?P<max>[\d.]+) +"
-    r"(?P<mean>[\d.]+) +(?P<p75>[\d.]+) +(?P<p99>[\d.]+) +(?P<p99_5>[\d.]+) +"
-    r"(?P<p99_9>[\d.]+) +±[\d.]+% +(?P<count>\d+)"
-)
-
-
 # rows of a table, between which are rules: ``|latency (ms)|min = `0.34`, mean = `1.69`, …|``
 _NBOMBER = (
     r"^[ |│]*(?:scenario )?name[ `|│]+(?P<name>[^\s`|│][^`|│\n]{0,199}?)[ `|│]*\n(?:[^\w\n]*\n)?"
@@ -188,10 +155,6 @@ FORMATS = {
     "envoy-buckets": (has_match(_ENVOY_BUCKETS), read_buckets),
     "envoy-json": read_quantiles,
     "grpc-go": (has_match(_GRPC), read_grpc),
-    "elbencho-live": (
-        has_match(r"^ISO Date,Label,Phase,RuntimeMS,Rank,.*,Lat IO us,", _LIVE),
-        Lines(run=Run(tool="elbencho", unit="us", notes=(_MEANS,)), row=_LIVE),
-    ),
     "elbencho": (has_match(_ELBENCHO), read_elbencho),
     "nbomber": (
         has_match(_NBOMBER),
@@ -203,35 +166,7 @@ FORMATS = {
             finish=finish_nbomber,
         ),
     ),
-    "trtexec": (
-        has_match(_TRTEXEC),
-        Lines(
-            run=Run(tool="trtexec", **CLOSED, unit="ms"),
-            row=_TRTEXEC,
-            pair=r"percentile\(([\d.]+)%\) = ([\d.]+)",
-        ),
-    ),
-    "perftest": (
-        has_match(r"^ *#bytes +#iterations +t_min\[usec\]", _PERFTEST),
-        Lines(run=Run(tool="perftest", loop="closed", measure="service", unit="us"), row=_PERFTEST),
-    ),
-    "cockroach-workload": (
-        has_match(r"^_elapsed_+errors_+ops\(total\)_.*_avg\(ms\)__p50\(ms\)"),
-        Lines(
-            run=Run(tool="cockroach workload", measure="service", unit="ms"),
-            row=_COCKROACH,
-            cumulative=True,
-        ),
-    ),
-    "ipython-timeit": (
-        has_match(_TIMEIT),
-        Lines(
-            run=Run(tool="IPython's %timeit", unit="ns", notes=("values are the means of loops",)),
-            row=_TIMEIT,
-        ),
-    ),
     "julia-benchmark": (has_match(_TRIAL), read_trial),
-    "vitest": (has_match(_TINYBENCH), Lines(run=Run(tool="vitest", unit="ms"), row=_TASK)),
     "dnsperf": (
         has_match(r"^ *Queries completed:", r"^ *Average Latency \(s\):"),
         Text(
