@@ -135,7 +135,7 @@ _ENDINGS = words_in(
 )
 _STATISTICS = re.compile(
     r"(?:(?:^|_)(?:avg|average|mean|median|min|max|std|stddev|stdev|sum|count|p\d+|\d+th|pct"
-    r"|percentile)|(?:^|(?:^|_)(?:time|latency|[num]?s(?:ec)?)_)per_(?:call|op|operation|query|req"
+    r"|percentile|warm_?up)|(?:^|(?:^|_)(?:time|latency|[num]?s(?:ec)?)_)per_(?:call|op|operation|query|req"
     r"|request))(?:_|$)"
 )
 

@@ -21,10 +21,11 @@ from latencykit.io.source import Confidence, Data, Head, ReadOptions, Series, So
 from latencykit.io.text_reports import certain, plain
 from latencykit.units import NANOSECONDS, parse_duration
 
-_RULE = re.compile(r"^[\s|+\-=:─━│┃┼┌┐└┘├┤┬┴╌╭╮╰╯═║╪╬╔╗╚╝┏┓┗┛┡┩╇┳┻┣┫╋┠┨┯┷┿╀╁╂]*$")
+_RULE = re.compile(r"^[\s|+\-=:\u2500-\u257f]*$")
 _BARS = re.compile(r"[|│┃║]")
 _UNIT = re.compile(
-    r"[(\[]\s*(?:in )?(ns|us|µs|μs|ms|msec|s|sec|seconds)\s*[)\]]|[_ ](ns|us|µs|μs|ms|s)$",
+    r"[(\[]\s*(?:in )?(ns|us|µs|μs|ms|msec|s|sec|seconds|micros|millis)\s*[)\]]"
+    r"|[_ ](ns|us|µs|μs|ms|s|microseconds|milliseconds)$",
     re.IGNORECASE,
 )
 _WORDS = build.STATISTIC_WORDS | {
@@ -40,9 +41,21 @@ _FAILED = re.compile(
 _GOOD = re.compile(r"succ(?:ess(?:es|ful)?|eeded)?|passed|ok")
 _COUNTS = ("count", "failed", "good")
 _ABOVE = 5  # lines of which one is a CSV's heading
-_WORDS_JOINED = re.compile(r"(?<=[a-z0-9])(?=[A-Z][a-z])")  # P50LatencyMs
+_WORDS_JOINED = re.compile(  # P50LatencyMs, mean_latency
+    r"(?<=[a-z0-9])(?=[A-Z][a-z])|(?<=[A-Za-z])_(?=[A-Za-z])"
+)
 _LINE = re.compile(r"(?<=%)(?:[ _]line| 百分位)$", re.IGNORECASE)
-_JMETER = re.compile(rf"{_LINE.pattern}|^# samples$|^(?=aggregate_report_)", re.IGNORECASE)
+_TOOLS = (  # of a heading: the tool, and the unit of its numbers
+    (rf"{_LINE.pattern}|^# samples$|^(?=aggregate_report_)", "JMeter", "ms"),
+    (r"^inferences/second$", "perf_analyzer", "us"),
+)
+_MOST_TIMES = 200  # rows by time of a CSV, each of which is a series
+# a table without bars whose rows are statistics, and its units, below which they end: nodetool's
+_BLOCK = re.compile(
+    r"^([A-Z]\S*(?: \S+)*(?: {2,}\S+(?: \S+)*){2,}) *\n( +\([^\n]*\n)?"
+    r"((?:(?:p?\d+(?:\.\d+)?%?|Min|Max|Mean)(?: +[\d.]+){2,} *(?:\n|\Z)){3,})",
+    re.MULTILINE,
+)
 _AGAIN = re.compile(r" \((?:median|max|p\d{1,4})\)", re.IGNORECASE)  # P50 (median)
 _TIME = re.compile(r"time(?!out)|date|ts$|start|end$|second|interval|epoch", re.IGNORECASE)
 _NUMBER = re.compile(r"-?[\d.,]++ ?(?:[%x×]|[A-Za-z]++/s(?:ec)?|[nuµμm]?s|[QR]PS|TPS)?")
@@ -95,6 +108,33 @@ def _is_flotilla(table: _Table) -> bool:
     return {cell.lower() for cell in table.heading} >= _FLOTILLA
 
 
+def _tool(heading: list[str]) -> tuple[str | None, str | None]:
+    """The tool whose headings these are, and its unit."""
+    for pattern, tool, unit in _TOOLS:
+        if any(re.search(pattern, cell, re.IGNORECASE) for cell in heading):
+            return tool, unit
+    return None, None
+
+
+def _drawn(block: re.Match[str]) -> str:
+    """A table of statistics per row with bars; a column of zeros has counted nothing."""
+    units = [*re.finditer(r"\(\w+\)", block[2] or "")]
+    heads = [(head.end(), head[0]) for head in re.finditer(r"\S+(?: \S+)*", block[1])]
+    rows = [line.split() for line in block[3].splitlines()]
+    if len(units) == len(rows[0]) - 1:  # long headings have one blank between them
+        ends = [0, block[1].index(" "), *(unit.end() for unit in units)]
+        heads = [(end, block[1][begin:end].strip()) for begin, end in pairwise(ends)]
+    if any(len(row) != len(heads) for row in rows):
+        return block[0]
+    columns = [["-"] * len(rows) if not any(map(float, cells)) else cells
+               for cells in [*zip(*rows, strict=True)][1:]]  # fmt: skip
+    rows = [[row[0], *cells] for row, *cells in zip(rows, *columns, strict=True)]
+    said = {unit.end(): f" {unit[0]}" for unit in units}
+    names = [name + said.get(end, "") for end, name in heads]
+    above = [names, *[["---"]] * bool(block[2])]
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in [*above, *rows])
+
+
 def _percentiles(columns: list[_Column]) -> list[int]:
     """Return which columns are percentiles; where none is, which are other statistics."""
     points = [k for k, column in enumerate(columns) if isinstance(column.kind, float)]
@@ -109,7 +149,8 @@ def _tables(text: str) -> Iterator[_Table]:
     """
     table: _Table | None = None
     others: list[tuple[int, list[str]]] = []  # rows of as many cells, below no such heading
-    for (number, cells), (_, below) in pairwise((*_rows(plain(text)), (0, []), (0, []))):
+    text = _BLOCK.sub(_drawn, plain(text))
+    for (number, cells), (_, below) in pairwise((*_rows(text), (0, []), (0, []))):
         if table is not None and len(cells) == len(table.heading):
             table.rows.append((number, cells))
             continue
@@ -120,11 +161,11 @@ def _tables(text: str) -> Iterator[_Table]:
             yield from _turned(others)
             others = []
         columns = [_column(cell) for cell in cells]
-        jmeter = any(map(_JMETER.search, cells))
+        known = _tool(cells)[1]
         first_row = below if len(below) == len(cells) else [""] * len(cells)
         timed = {
             column.kind for column, cell in zip(columns, first_row, strict=True)
-            if column.unit or jmeter or re.fullmatch(_WITH_UNIT, cell)
+            if column.unit or known or re.fullmatch(_WITH_UNIT, cell)
         }  # fmt: skip
         points = [column.kind for column in columns if isinstance(column.kind, float)]
         if len(cells) > 2 and (len(points) > 1 or timed & {*points} or {"mean", "max"} <= timed):
@@ -145,9 +186,9 @@ def _rows(text: str) -> Iterator[tuple[int, list[str]]]:
     title = next(split, above_rows[0])
     mark = max(",;\t", key=title.count)
     names = title.replace('"', "").split(mark)
-    # Rows by time are not a CSV of percentiles: they cannot be added up to one distribution.
+    # Rows by time cannot be added up to one distribution: of many, none would stand for the run.
     is_csv = len(names) > 2 and not any(re.fullmatch(r"-?[\d.]+", name) for name in names)
-    is_csv = is_csv and not any(map(_TIME.match, names))
+    is_csv &= not any(map(_TIME.match, names)) or text.count("\n") <= _MOST_TIMES
     for number, line in enumerate(text.split("\n"), 1):
         bare, cells = line.strip(), list[str]()
         if bare and _RULE.match(line):
@@ -156,7 +197,10 @@ def _rows(text: str) -> Iterator[tuple[int, list[str]]]:
             cells = [cell.strip() for cell in next(csv.reader([bare], delimiter=mark), [])]
         elif len(bare) <= 2000 and _BARS.search(bare):
             inner = re.sub(r"^[|│┃║]|[|│┃║]$", "", bare)
-            cells = [_SPREAD.sub("", cell.strip(" *`'\t")) for cell in _BARS.split(inner)]
+            bare_cells = (
+                re.sub(r"^[^\w\s.,<>~(\[-]+ ", "", c.strip(" *`'\t")) for c in _BARS.split(inner)
+            )
+            cells = [_SPREAD.sub("", cell) for cell in bare_cells]
         else:
             heading = next(filter(None, (_heading(line[:2000], by) for by in _APART)), None)
             words = re.split(apart, bare[:2000])
@@ -213,7 +257,9 @@ def _column(cell: str) -> _Column:
     stated = _UNIT.search(cell)
     unit = build.unit_in(stated[1] or stated[2]) if stated else None
     bare = _LINE.sub("", _UNIT.sub("", cell).strip("# "))
-    for whose, name in (("", bare), *([bare.rsplit(None, 1)] if " " in bare else [])):
+    parts = [bare.rsplit(None, 1)] if " " in bare else []
+    parts += [bare.split(None, 1)[::-1]] if parts and unit else []  # ``p99 Request Latency (ms)``
+    for whose, name in (("", bare), *parts):
         if (kind := _kind(name)) is not None and not (whose and isinstance(kind, str)):
             return _Column(whose, kind, unit)
         if whose and kind in ("mean", "min", "max", "std"):
@@ -224,10 +270,10 @@ def _column(cell: str) -> _Column:
 def _kind(name: str) -> float | str | None:
     """The percentile or the statistic of a name, or neither."""
     bare = name.lower().removeprefix("latency ").removesuffix(" latency").strip()
-    bare = bare.removeprefix("total ").removeprefix("aggregate_report_")
+    bare = bare.removeprefix("total ").removeprefix("aggregate report").lstrip(" _")
     p = build.percentile_named(bare)
     if p is not None:
-        return p if 0 < p < 100 else "max" if p == 100 else None
+        return p if 0 < p < 100 else {0.0: "min", 100.0: "max"}.get(p)
     if _FAILED.fullmatch(bare):
         return "failed"
     return "good" if _GOOD.fullmatch(bare) else _WORDS.get(bare)
@@ -267,7 +313,7 @@ def read_table(source: Source, options: ReadOptions) -> Series:
         over = (line for line in reversed(lines[: table.line - 1]) if not _RULE.match(line))
         above = next(over, "").strip(" :#*")
         titled = _UNIT.search(above) or titled
-        jmeter = any(map(_JMETER.search, table.heading))
+        tool, usual = _tool(table.heading)
         cells_of = zip(*(cells for _, cells in table.rows), strict=True)
         styles, _ = styles_of({str(k): cells for k, cells in enumerate(cells_of)})
         columns = [table.columns[k] for k in _percentiles(table.columns)]
@@ -296,11 +342,10 @@ def read_table(source: Source, options: ReadOptions) -> Series:
                     continue  # diskspd's reads, where all were writes
                 in_words = said or titled
                 stated = in_words and build.unit_in(in_words[1] or in_words[2])
-                unit = _unit(own, cells, stated, options, jmeter)
+                unit = _unit(own, cells, stated, options, usual)
                 if unit is None:
                     seen = "the table does not say the unit of its numbers"
                     raise source.corrupt(table.line, seen, "p50 (ms)", "--unit (unit=) says it")
-                tool = "JMeter" if jmeter else None
                 notes = (_BETWEEN,) * any(isinstance(column.kind, float) for column in own)
                 run = Run(tool=tool, unit=unit[0], unit_from=unit[1], notes=notes)
                 name = " ".join(filter(None, [title or f"line {number}", whose]))
@@ -311,7 +356,11 @@ def read_table(source: Source, options: ReadOptions) -> Series:
 
 
 def _unit(
-    columns: list[_Column], cells: list[str], said: str | None, options: ReadOptions, jmeter: bool
+    columns: list[_Column],
+    cells: list[str],
+    said: str | None,
+    options: ReadOptions,
+    usual: str | None,
 ) -> tuple[str, UnitFrom] | None:
     """The unit of a row's numbers: in its cells, its name, the headings, or the options."""
     places = _percentiles(columns)
@@ -320,9 +369,9 @@ def _unit(
         return "ns", "file"
     timed = (column for column in columns if column.kind not in (None, *_COUNTS))
     stated = {unit for column in timed if (unit := column.unit)}
-    default = "ms" if jmeter else said or min(stated, default=None)
+    default = usual or said or min(stated, default=None)
     if default:
-        return options.resolve_unit(default, "format" if jmeter else "file")
+        return options.resolve_unit(default, "format" if usual else "file")
     return (options.unit, "option") if options.unit else None
 
 

@@ -47,7 +47,9 @@ _MAIN = (
 """Without a series by name, the first of these metrics that is there is read."""
 
 _BEGIN = re.compile(r'^\{\s*"(?:root_group|options|state|metrics|results)"', re.MULTILINE)
-_BUILT_IN = re.compile(r"(?:http_req|grpc|ws|browser|iteration|group)_\w+(?:\{.*\})?")
+_BUILT_IN = re.compile(
+    r"(?!browser_web_vital_cls)(?:http_req|grpc|ws|browser|iteration|group)_\w+(?:\{.*\})?"
+)
 _GOOD = "http_req_duration{expected_response:true}"
 _BUSY = 0.9
 _HIGH = 99.0
@@ -357,14 +359,14 @@ def _series_of_points(
 # The summary as text, and the lines of scenarios and progress above it.
 
 _TOTAL = re.compile(r"^ *█ TOTAL RESULTS", re.MULTILINE)
-_DETAIL = re.compile(r"^ *█ (?:GROUP|SCENARIO):", re.MULTILINE)
+_DETAIL = re.compile(r"^ *[█↳] (?:GROUP|SCENARIO):", re.MULTILINE)
 _ROW = re.compile(r"^(?: *[✓✗] )? *([A-Za-z_]\w*|\{ [^}\n]* \})\.*: +(\S.*)$", re.MULTILINE)
 _CELL = re.compile(r"\b([a-z]+|p\([\d.]+\)|p[\d.]+)=([^\s,]+)")
 _COUNTERS = ("http_reqs", "iterations", "dropped_iterations", "vus", "vus_max")
 # Go ends every duration with its seconds: 21.44m is 21.44ms without the end of its line.
 _TIME = re.compile(r"(?:\d+h)?(?:\d+m)?\d+(?:\.\d+)?(?:ns|us|µs|ms|s)")
 _CUT = re.compile(r"(?:\d{1,9}h)?(?:\d{1,9}m)?(?:\d{1,19}(?:\.\d{0,19})?[nuµm]?)?")
-_FIRST = re.compile(r"^ *(?:[✓✗] )?([A-Za-z_]\w*)\.{2,}: ", re.MULTILINE)
+_FIRST = re.compile(r"^( *)(?:[✓✗] )?([A-Za-z_]\w*)\.{2,}: ", re.MULTILINE)
 _COUNTS = r"^ *(?:[✓✗] )?(?:http_reqs|iterations)\.*: "
 _TREND = re.compile(r"^.*_duration\.*: (?:avg|min|med|max|p\([\d.]+\))=\d", re.MULTILINE)
 _PROGRESS = re.compile(
@@ -387,13 +389,13 @@ def sniff(head: Head) -> Confidence:
 def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read the summary of a run: the main metric, or all trends if one is asked for by name."""
     first = _FIRST.search(plain(source.text()))
-    begins = r"execution: |█ TOTAL RESULTS"
-    if first and not _TOTAL.search(plain(source.text())):
-        begins = rf"execution: |(?:[✓✗] )?{first[1]}\.+: "
-    text = text_of_run(source, rf"^ *(?:{begins})", _COUNTS)
+    begins = r"^ *█ TOTAL RESULTS"
+    if first and not _TOTAL.search(plain(source.text())):  # those of groups stand further right
+        begins = rf"^{first[1]}(?:[✓✗] )?{first[2]}\.+: "
+    text = text_of_run(source, rf"^ *execution: |{begins}", _COUNTS)
     total = _TOTAL.search(text)
     start = total.start() if total else 0
-    detail = _DETAIL.search(text, start) if total else None
+    detail = _DETAIL.search(text, start)
     body = text[start : detail.start() if detail else None]
     part = Section(body, text.count("\n", 0, start) + 1, source)
     metrics: Metrics = {}

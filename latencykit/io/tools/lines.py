@@ -2,7 +2,8 @@
 
 A pattern is a regular expression in which ``<mean>``, ``<p99>`` … stand for a time, bare or with
 its unit, ``<count>`` for a whole number, ``<rate>`` for a number that is not kept, and ``<name>``
-for the words that name a series. The text has what the pattern ``head`` matches, too.
+for the words that name a series. The text has what the pattern ``head`` matches, too, and
+nothing that ``without`` does.
 """
 
 from __future__ import annotations
@@ -68,4 +69,5 @@ for row in csv.DictReader(Path(__file__).with_suffix(".csv").read_text("utf-8").
         prepare=with_parents,
     )
     heads = [pattern(text) for text in (row["head"], row["row"]) if text]
-    FORMATS[row["name"]] = has_match(*heads, plain=with_parents), lines
+    known = has_match(*heads, without=row["without"] or r"(?!)", plain=with_parents)
+    FORMATS[row["name"]] = known, lines

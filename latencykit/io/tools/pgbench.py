@@ -16,7 +16,6 @@ from latencykit._text import format_items
 from latencykit.core.columns import matching
 from latencykit.core.run import CLOSED, SCHEDULED, Run
 from latencykit.io.build import data_from_points, outcome_codes, samples_of
-from latencykit.io.declared import Lines
 from latencykit.io.rows import RowLayout, line_refuser, read_table
 from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 from latencykit.io.text_reports import certain, fact, has_match, text_of_run
@@ -163,15 +162,7 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:
     return {"": data_from_points(points, count, stats, run, "ms")}
 
 
-_PROGRESS = (
-    r"^progress: (?P<name>[\d.]{1,20} s), (?P<achieved>(?!0\.0 )[\d.]+) tps,"
-    r" lat (?P<mean>[\d.]+) ms(?: stddev (?P<std>[\d.]+))?"
-)
 FORMATS = {
-    "pgbench-progress": (
-        has_match(_PROGRESS, without=r"^latency average"),
-        Lines(run=Run(tool="pgbench", unit="ms", notes=(_HINT,)), row=_PROGRESS),
-    ),
     "pgbench-log": (sniff_log, read_log),
     "pgbench-intervals": (sniff_intervals, read_intervals),
     "pgbench": (has_match(r"^latency average[ :=]", r"^tps = "), read_text),

@@ -14,7 +14,6 @@ import numpy as np
 
 from latencykit.core.run import Run
 from latencykit.io import build
-from latencykit.io.declared import Lines
 from latencykit.io.source import Data, ReadOptions, Source
 from latencykit.io.text_reports import fact, has_match, text_of_run
 
@@ -30,11 +29,6 @@ _BEGIN = (
     "|^CPU speed:|^Test execution summary:"
 )
 _CUT = "the histogram's first rows are cut off: it is left out"
-_INTERVAL = (
-    r"^\[ *(?P<name>\d+s) ?\] (?:thds|threads): (?P<connections>\d+),? tps: "
-    r"(?P<achieved>(?!0\.00[ ,])[\d.]+)[^\n]{0,200}?(?:lat \(ms,(?P<points>[\d.]+%\): [\d.]+)"
-    r"|response time: (?:(?P<p95>[\d.]+)ms \(95%|(?P<p99>[\d.]+)ms \(99%))"
-)
 _HINT = "run sysbench with --histogram=on for the distribution"
 
 
@@ -78,10 +72,6 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
 
 
 FORMATS = {
-    "sysbench-intervals": (
-        has_match(_INTERVAL, without=r"^ *total number of events: "),
-        Lines(run=Run(tool="sysbench", unit="ms"), row=_INTERVAL, pair=r"([\d.]+)%\): ([\d.]+)"),
-    ),
     "sysbench": (
         has_match(
             r"^sysbench \d+\.\d+|^Latency histogram \(values are in milliseconds\)"

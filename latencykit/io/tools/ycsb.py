@@ -29,7 +29,6 @@ from latencykit.io.build import (
     samples_of,
     statistics_in,
 )
-from latencykit.io.declared import Lines
 from latencykit.io.rows import records
 from latencykit.io.source import Confidence, Data, Head, ReadOptions, Series, Source
 from latencykit.io.text_reports import either, fact, has_match, plain, text_of_run
@@ -161,13 +160,6 @@ def read_raw(source: Source, options: ReadOptions) -> dict[str, Data]:
     return samples_of(given, run, options, operations.names.tolist(), apart=("CLEANUP",))
 
 
-_CPP = (  # of failures, only the number
-    r"\[(?P<name>[A-Z]+): Count=(?P<count>\d+) Max=(?P<max>[\d.]+) Min=(?P<min>[\d.]+)"
-    r" Avg=(?P<mean>[\d.]+)(?P<points>(?: [\d.]+=[\d.]+)*)\]"
-    r"(?=(?:[^\n]{0,4000}?\[(?P=name)-FAILED: Count=(?P<failed>\d+))?)"
-)
-
-
 # ------------------------------------------------------------
 # go-ycsb and go-tpc: a line of statistics per operation, every few seconds and at the end.
 #
@@ -257,15 +249,6 @@ def _go_series(rows: Iterable[Mapping[str, object]], run: Run) -> Series:
 FORMATS = {
     "ycsb": (has_match(f"{_OVERALL}|{_CLOSING}", without=re.escape(_RAW_HEADER)), read_text),
     "ycsb-json": read_json,
-    "ycsb-cpp": (
-        has_match(_CPP),
-        Lines(
-            run=Run(tool="YCSB-cpp", **CLOSED, unit="us"),
-            row=_CPP,
-            pair=r"([\d.]+)=([\d.]+)",
-            cumulative=True,
-        ),
-    ),
     "ycsb-raw": (sniff_raw, read_raw),
     "go-ycsb": (either(has_match(_GO_LINE), has_match(_TABLE)), read_go),
     "go-ycsb-json": read_go_json,
