@@ -47,7 +47,7 @@ _NAME = (
     r"(?:(?<![a-z0-9])(?<!\d - )p\s?\(?(?P<p>\d{1,5}(?:[._]\d+)?)\)?(?![a-z0-9])"
     r"|(?<![\w.,/-])(?P<share>\d{1,3}(?:\.\d+)?)\s?(?:%|pct\b|'?(?:st|nd|rd|th)\b)"
     r"|(?<![a-z0-9])(?P<word>(?:avg/)?mean|average|avg|median|med|minimum|min|maximum|max|fastest|slowest"
-    r"|best|worst)(?![a-z0-9]))"
+    r"|best|worst|std(?:[ _.-]?dev(?:iation)?)?|stdev|standard deviation)(?![a-z0-9]))"
 )
 _STATISTIC = re.compile(
     _NAME
@@ -188,7 +188,7 @@ def _statistics(line: str, context: str) -> tuple[str, list[_Statistic]] | None:
     stats: list[_Statistic] = []
     for match in matches:
         word = (match["word"] or "").lower().removeprefix("avg/")
-        name = _ENDS.get(word) or STATISTIC_WORDS.get(word)
+        name = "std" if word[:2] == "st" else _ENDS.get(word) or STATISTIC_WORDS.get(word)
         if name is None:
             name = float(match["share"]) if match["share"] else percentile_named(f"p{match['p']}")
         value = float(match["value"].replace(",", "")) + 60 * int(match["minutes"] or 0)
@@ -281,8 +281,9 @@ def _groups(text: str, *, once: bool = False) -> list[_Group]:
 
 def _unit_around(value: dict[str, object], path: str, unit: str) -> str:
     """Return the unit of an object's bare numbers: a key ``unit``, the object's name, or `unit`."""
-    for key in ("unit", "units", "duration_units"):
-        if isinstance(stated := value.get(key), str) and (known := unit_in(stated)):
+    for key, stated in value.items():
+        named = key.lower() in ("unit", "units", "duration_units")
+        if named and isinstance(stated, str) and (known := unit_in(stated)):
             return known
     found = _KEY_UNIT.search(path)
     suffix = (found["hint"] or found["words"]).lower() if found else "s"

@@ -317,6 +317,7 @@ def _bug(source: Source, entry: Format, error: Exception) -> ReaderError:
 
 _ANY_TOOL = ("hdr-base64", "percentile-lines")
 _ONE = re.compile(r"\s*(?:\{|\[)(?![^\n]*[}\]]\s*\n[{\[])")  # a document, none behind it
+_MOST_LINES = 1 << 26  # bytes of documents, one per line
 _DEPTH = 5  # of objects in objects that are searched for documents
 
 
@@ -345,14 +346,23 @@ def _read_inside(source: Source, options: ReadOptions, name: str | None) -> dict
 
     A series has the keys that lead to it as its name, where those of others differ.
     """
-    if options.pattern or options.column or source.is_dir or not _ONE.match(source.head.text):
+    if options.pattern or options.column or source.is_dir:
+        return {}
+    one = _ONE.match(source.head.text) is not None
+    if not one and (source.head.text[:1] != "{" or source.size > _MOST_LINES):
         return {}
     from latencykit.io.build import unique_name
 
+    rows = [] if one else [line for line in source.text().splitlines() if line.strip()]
+    if len(rows) > current_limits().series:
+        return {}
     try:
-        waiting: list[tuple[tuple[str, ...], Any]] = [((), json.loads(source.text()))]
+        value = json.loads(source.text()) if one else [json.loads(line) for line in rows]
     except (ValueError, RecursionError):
         return {}
+    waiting: list[tuple[tuple[str, ...], Any]] = [((), value)]
+    if not one:  # a line that is a document itself is its reader's
+        waiting = [((f"run {k}",), line) for k, line in enumerate(value, 1)]
     found: list[tuple[tuple[str, ...], dict[str, Data]]] = []
     refused: list[tuple[str, ...]] = []
     for path, value in waiting:
@@ -383,6 +393,8 @@ def _read_inside(source: Source, options: ReadOptions, name: str | None) -> dict
                 waiting.append(((*path, key), inner))
                 refused += [(*path, key)] if known else []
     paths = [path for path, _ in found]
+    if not one and len({path[0] for path in paths}) < len(rows):
+        return {}
     read = [*paths, *refused]
     lost = [path for path in refused if [path] == [one for one in read if one[: len(path)] == path]]
     notes = [Note(f"{printable('.'.join(path))} could not be read") for path in lost]

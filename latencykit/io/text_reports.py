@@ -255,7 +255,7 @@ def command_of(text: str, *tools: str) -> str | None:
 
 def has_keys(head: Head, *keys: str, within: int | None = None) -> bool:
     """True if the head looks like JSON and names all `keys`; for sniffing only."""
-    text = head.text[:within]
+    text = head.text[:within] + (head.text[-within:] if within and head.whole else "")
     return text.lstrip()[:1] in ("{", "[") and all(f'"{key}"' in text for key in keys)
 
 

@@ -16,7 +16,7 @@ from latencykit.io.text_reports import below, has_match, plain
 
 _RUN = Run(tool="bombardier", **CLOSED)
 _HINT = "bombardier --latencies prints the distribution (of 50, 75, 90, 95 and 99 %)"
-_JSON = r'^[ \t]*\{\s*"spec"'
+_JSON = r'^[ \t]*\{\s*"(?:spec|result)"'
 _BEGIN = r"^Bombarding \S+ "
 _TITLE = r"^Statistics\s+Avg\s+Stdev\s+Max\s*$"
 _TIMEOUT = re.compile(r"timeout|timed out|deadline", re.IGNORECASE)

@@ -30,13 +30,19 @@ _UNIT = re.compile(
 )
 _WORDS = build.STATISTIC_WORDS | {
     "q1": 25.0, "q2": 50.0, "q3": 75.0, "std. dev.": "std",
-    # JMeter's report in Spanish and Chinese
+    # JMeter's report in Spanish, Chinese,
     "muestras": "count", "media": "mean", "mediana": 50.0, "mín": "min", "máx": "max",
     "样本": "count", "平均值": "mean", "中位数": 50.0, "最小值": "min", "最大值": "max",
+    # French, German, Portuguese, Polish, Korean; the German median, Mittel, may be a mean
+    "echantillons": "count", "moyenne": "mean", "médiane": 50.0, "ecart type": "std",
+    "anz. der proben": "count", "durchschnitt": "mean", "mittelwert": "mean",
+    "amostras": "count", "média": "mean", "máx.": "max", "mín.": "min", "desvio padrão": "std",
+    "liczba próbek": "count", "średnia": "mean", "maksimum": "max", "desv. estándar": "std",
+    "표본 수": "count", "평균": "mean", "중간값": 50.0, "최소값": "min", "최대값": "max",
 }  # fmt: skip
 _FAILED = re.compile(
-    r"errors?(?: ?%| rate)?|% error|异常 %|fail(?:ed|s|ures?)?(?: ?%)?"
-    r"|(?:failed|error) (?:requests|count)|ko"
+    r"errors?(?: ?%| rate)?|% (?:error|erreur|fehler|de erro|błędów)|(?:异常|오류) %"
+    r"|fail(?:ed|s|ures?)?(?: ?%)?|(?:failed|error) (?:requests|count)|ko"
 )
 _GOOD = re.compile(r"succ(?:ess(?:es|ful)?|eeded)?|passed|ok")
 _COUNTS = ("count", "failed", "good")
@@ -44,7 +50,7 @@ _ABOVE = 5  # lines of which one is a CSV's heading
 _WORDS_JOINED = re.compile(  # P50LatencyMs, mean_latency
     r"(?<=[a-z0-9])(?=[A-Z][a-z])|(?<=[A-Za-z])_(?=[A-Za-z])"
 )
-_LINE = re.compile(r"(?<=%)(?:[ _]line| 百分位)$", re.IGNORECASE)
+_LINE = re.compile(r"(?<=%)(?:[ _]line| 百分位| centile| linii| 선)$", re.IGNORECASE)
 _TOOLS = (  # of a heading: the tool, and the unit of its numbers
     (rf"{_LINE.pattern}|^# samples$|^(?=aggregate_report_)", "JMeter", "ms"),
     (r"^inferences/second$", "perf_analyzer", "us"),

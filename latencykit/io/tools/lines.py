@@ -24,8 +24,8 @@ _RUNS: dict[str, dict[str, Any]] = {
     "closed": CLOSED,
     "perf": {"loop": "closed", "measure": "service"},
 }
-_TIME = r"\d[\d,]*+(?:\.\d*+)?(?:e-?\d++)?(?: ?(?:[pnuµμm]?s|[num]?secs?)\b)?"
-_WHOLE = r"\d[\d,]*+"
+_TIME = r"\d++(?:,\d{3})*+(?:\.\d*+)?(?:e-?\d++)?(?: ?(?:[pnuµμm]?s|[num]?secs?)\b)?"
+_WHOLE = r"\d++(?:,\d{3})*+"
 _MEANINGS = {
     "name": r"\S++(?: \S++)*",
     "rate": r"[\d.,]++",

@@ -584,7 +584,9 @@ FORMATS = {
     "aiperf": read_aiperf,
     "aiperf-json": (
         has_match(
-            r"\A\s*\{", r'"(?:request_latency|time_to_first_token)"\s*:\s*\{\s*"unit"', '"avg"'
+            r"\A\s*\{",
+            r'"(?:request_latency|time_to_first_token)"\s*:\s*\{\s*"(?:unit|avg)"',
+            '"unit"',
         ),
         read_nvidia_summary,
     ),

@@ -284,6 +284,7 @@ _PRESETS = {  # atomic groups, or a long line takes the square of its length
         failed=r"(?!)", late="timed out",
     ),
     "curl": Log(r"^[ \t]*time_total:?[ \t]*(?P<latency_s>\d+\.\d+)(?: ?s(?:ec)?)?[ \t]*$"),
+    "dig": Log(r"^;; Query time: (?P<latency>\d+ [mu]sec)[ \t]*$"),
     "alb": Log(
         rf"^(?>.*?(?<!\S)(?=(?:https?|h2|grpcs|wss?) \d{{4}}-))(?P<scheme>\w+) {_ELB}",
         tool="ALB", notes=(_ELB_NOTE,),

@@ -1,6 +1,6 @@
-"""redis-cli: ``--latency`` (ms, whole ones rounded down) and ``--intrinsic-latency`` (whole µs).
+"""redis-cli: ``--intrinsic-latency`` (whole µs) and ``latency histogram``.
 
-``latency histogram`` prints per command how many calls took up to 1.032 · 2**k µs, rounded down to
+The histogram says per command how many calls took up to 1.032 · 2**k µs, rounded down to
 whole ones: buckets of an HdrHistogram of two digits. Above 1 s all are counted as 1 s.
 """
 
@@ -14,19 +14,13 @@ import numpy as np
 from latencykit.core.run import CLOSED, SERVER_SIDE, Run
 from latencykit.io import json_text
 from latencykit.io.build import data_from_buckets
-from latencykit.io.declared import TRUNCATED, Lines, Text
+from latencykit.io.declared import Text
 from latencykit.io.source import ReadOptions, Series, Source
 from latencykit.io.text_reports import has_match
 
-_RUN = Run(tool="redis-cli", **CLOSED, unit="ms")
-_ROW = (  # without its words where the output is not a terminal
-    r"(?:min: )?(?P<min>[\d.]{1,12})[ ,]{1,2}(?:max: )?(?P<max>[\d.]{1,12})[ ,]{1,2}(?:avg: )?"
-    r"(?P<mean>\d{1,9}\.\d+)[ ,]\(?(?P<count>\d{1,18})(?: samples\))?"
-    r"(?P<points>(?:, p[\d.]+: [\d.]+)*)(?:\n? -- (?P<name>[\d.]+ seconds range))?"
-)
 _INTRINSIC = Text(
-    run=_RUN.replace(unit="us"), begin=r"^\d+ total runs", needed=("count", "mean"),
-    facts={
+    run=Run(tool="redis-cli", **CLOSED, unit="us"),
+    begin=r"^\d+ total runs", needed=("count", "mean"), facts={
         "count": r"^(\d+) total runs", "mean": r" runs \(avg(?: latency:)? ([\d.]+) (microseconds)",
         "max": r"^Max latency so far: (\d+) (microseconds)\.\s\s",
     },
@@ -59,19 +53,5 @@ def read_histogram(source: Source, options: ReadOptions) -> Series:
 
 FORMATS = {
     "redis-histogram": (has_match(_HISTOGRAM), read_histogram),
-    "redis-cli": (
-        has_match(
-            r"min: [\d.]{1,12}, max: [\d.]+, avg: [\d.]+ \(\d+ samples\)|^ -- [\d.]+ seconds range$"
-            r"|\A\d+[ ,]\d+[ ,]\d+\.\d\d[ ,]\d+\s*\Z"
-        ),
-        Lines(run=_RUN, row=_ROW),
-    ),
-    "redis-cli-intrinsic-cut": (
-        has_match(r"^Max latency so far: \d+ microseconds", without=r"^\d+ total runs \(avg"),
-        Lines(
-            run=_RUN.replace(unit="us", notes=(TRUNCATED,)),
-            row=r"^Max latency so far: (?P<max>\d{1,12}) microseconds",
-        ),
-    ),
     "redis-cli-intrinsic": (has_match(r"^\d+ total runs \(avg"), _INTRINSIC),
 }
