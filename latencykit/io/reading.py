@@ -131,9 +131,15 @@ def detect(source: Source, name: str | Format | None = None) -> Format:
                 raise source.corrupt(1, "the text is UTF-16", "UTF-8", _TO_UTF_8)
             return asked[0][1]
         sure = {entry.name for confidence, entry in asked if confidence > Confidence.GENERIC}
+        sure -= {"percentile-table"}  # which has a prefix for the name of a row
         claims = {entry.name: confidence for confidence, entry in asked if confidence}
         claims.pop("hlog", None)  # by its name only
-        weak = {*claims} <= {"csv", "hdr-base64", "percentile-lines"}  # parts of other reports
+        weak = {*claims} <= {
+            "csv",
+            "hdr-base64",
+            "percentile-lines",
+            "percentile-table",
+        }  # parts of other reports
         unknown = not any(confidence for confidence, _ in asked) and not broken
         changed = _changed(source, sure, unknown=unknown, weak=weak)
     best = max(confidence for confidence, _ in asked)
@@ -334,11 +340,35 @@ def read_source(
     try:
         found = _read_whole(source, options, format)
     except (CorruptInputError, InvalidArgumentError, UnknownFormatError):
-        if isinstance(format, Format) or not (found := _read_inside(source, options, format)):
+        found = {} if isinstance(format, Format) else _read_inside(source, options, format)
+        if not (found := found or _read_above_words(source, options, format)):
             raise
     if format is None and all(data.run.format in _ANY_TOOL for data in found.values()):
         found = _read_inside(source, options, None) or found
     return found
+
+
+def _read_above_words(
+    source: Source, options: ReadOptions, name: str | Format | None
+) -> dict[str, Data]:
+    """Read a text without the sentences below it that someone has written, and commands."""
+    if source.is_dir or source.lines is not None or source.size > _MOST_LINES:
+        return {}
+    lines = source.text().splitlines()
+    kept = len(lines)
+    while kept and _SENTENCE.fullmatch(lines[kept - 1]):
+        kept -= 1
+    words = " ".join(filter(None, map(str.strip, lines[kept:])))
+    if not kept or not (source.clean(COMMANDS) or words):
+        return {}
+    source.lines = kept
+    vars(source).pop("head", None)
+    try:
+        found = _read_whole(source, options, name)
+    except (CorruptInputError, InvalidArgumentError, UnknownFormatError):
+        return {}
+    notes = [Note(f"words below it were left out: {printable(words, 60)!r}")] * bool(words)
+    return {key: data.with_run(notes=(*notes, *data.run.notes)) for key, data in found.items()}
 
 
 def _read_inside(source: Source, options: ReadOptions, name: str | None) -> dict[str, Data]:

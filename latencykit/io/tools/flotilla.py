@@ -135,8 +135,7 @@ def _drawn(block: re.Match[str]) -> str:
     columns = [["-"] * len(rows) if not any(map(float, cells)) else cells
                for cells in [*zip(*rows, strict=True)][1:]]  # fmt: skip
     rows = [[row[0], *cells] for row, *cells in zip(rows, *columns, strict=True)]
-    said = {unit.end(): f" {unit[0]}" for unit in units}
-    names = [name + said.get(end, "") for end, name in heads]
+    names = [" ".join([name, *(u[0] for u in units if u.end() == end)]) for end, name in heads]
     above = [names, *[["---"]] * bool(block[2])]
     return "".join(f"| {' | '.join(cells)} |\n" for cells in [*above, *rows])
 
@@ -348,12 +347,13 @@ def read_table(source: Source, options: ReadOptions) -> Series:
                     continue  # diskspd's reads, where all were writes
                 in_words = said or titled
                 stated = in_words and build.unit_in(in_words[1] or in_words[2])
-                unit = _unit(own, cells, stated, options, usual)
+                unit = _unit(own, cells, usual or stated, options)
                 if unit is None:
                     seen = "the table does not say the unit of its numbers"
                     raise source.corrupt(table.line, seen, "p50 (ms)", "--unit (unit=) says it")
                 notes = (_BETWEEN,) * any(isinstance(column.kind, float) for column in own)
-                run = Run(tool=tool, unit=unit[0], unit_from=unit[1], notes=notes)
+                origin: UnitFrom = "format" if tool and unit[1] == "file" else unit[1]
+                run = Run(tool=tool, unit=unit[0], unit_from=origin, notes=notes)
                 name = " ".join(filter(None, [title or f"line {number}", whose]))
                 if name in names and above and not _BARS.search(above):
                     name = f"{name}, {above}"
@@ -362,11 +362,7 @@ def read_table(source: Source, options: ReadOptions) -> Series:
 
 
 def _unit(
-    columns: list[_Column],
-    cells: list[str],
-    said: str | None,
-    options: ReadOptions,
-    usual: str | None,
+    columns: list[_Column], cells: list[str], said: str | None, options: ReadOptions
 ) -> tuple[str, UnitFrom] | None:
     """The unit of a row's numbers: in its cells, its name, the headings, or the options."""
     places = _percentiles(columns)
@@ -375,9 +371,8 @@ def _unit(
         return "ns", "file"
     timed = (column for column in columns if column.kind not in (None, *_COUNTS))
     stated = {unit for column in timed if (unit := column.unit)}
-    default = usual or said or min(stated, default=None)
-    if default:
-        return options.resolve_unit(default, "format" if usual else "file")
+    if default := said or min(stated, default=None):
+        return options.resolve_unit(default, "file")
     return (options.unit, "option") if options.unit else None
 
 

@@ -1,15 +1,15 @@
 """Reports with a line per series, each described by a pattern in ``lines.csv``.
 
 A pattern is a regular expression in which ``<mean>``, ``<p99>`` … stand for a time, bare or with
-its unit, ``<count>`` for a whole number, ``<rate>`` for a number that is not kept, and ``<name>``
-for the words that name a series. The text has what the pattern ``head`` matches, too, and
-nothing that ``without`` does.
+its unit, ``<count>`` for a whole number, and ``<name>`` for words. The text has what ``head``
+matches, too, and nothing that ``without`` does.
 """
 
 from __future__ import annotations
 
 import csv
 import re
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +22,11 @@ _RUNS: dict[str, dict[str, Any]] = {
     "service": {"measure": "service"},
     "probe": {"measure": "service", "corrected": "none"},
     "closed": CLOSED,
-    "perf": {"loop": "closed", "measure": "service"},
 }
 _TIME = r"\d++(?:,\d{3})*+(?:\.\d*+)?(?:e-?\d++)?(?: ?(?:[pnuµμm]?s|[num]?secs?)\b)?"
 _WHOLE = r"\d++(?:,\d{3})*+"
 _MEANINGS = {
     "name": r"\S++(?: \S++)*",
-    "rate": r"[\d.,]++",
     **dict.fromkeys(("count", "failed"), _WHOLE),
     **dict.fromkeys(("duration", "achieved"), r"[\d.]++"),
 }
@@ -37,14 +35,11 @@ _BRANCH = re.compile(r"^([│ ]*)([├╰└]─+ )(\S+(?: \S+)*)", re.MULTILINE
 
 def pattern(text: str) -> str:
     """Return the regular expression of a pattern with ``<mean>`` and the like."""
-
-    def group(word: re.Match[str]) -> str:
-        inner = _MEANINGS.get(word[1], _TIME)
-        return inner if word[1] == "rate" else f"(?P<{word[1]}>{inner})"
-
-    return re.sub(r"(?<!\(\?P)(?<!\(\?)<(\w+)>", group, text)
+    word = r"(?<!\(\?P)(?<!\(\?)<(\w+)>"
+    return re.sub(word, lambda name: f"(?P<{name[1]}>{_MEANINGS.get(name[1], _TIME)})", text)
 
 
+@lru_cache(1)  # each format asks for the same head
 def with_parents(text: str) -> str:
     """Return text in which each branch of a tree is named by those above it, too."""
     path: list[tuple[int, str]] = []
@@ -60,14 +55,14 @@ def with_parents(text: str) -> str:
 
 FORMATS = {}
 for row in csv.DictReader(Path(__file__).with_suffix(".csv").read_text("utf-8").splitlines()):
-    notes = (row["note"],) * bool(row["note"])
+    run = Run(tool=row["tool"], unit=row["unit"], **_RUNS[row["run"]])
     lines = Lines(
-        run=Run(tool=row["tool"], unit=row["unit"], notes=notes, **_RUNS[row["run"]]),
+        run=run.with_notes(*filter(None, [row["note"]])),
         row=pattern(row["row"]),
         pair=row["pair"] or r"p(\d+(?:\.\d+)?): ([\d.]+)",
         cumulative=bool(row["cumulative"]),
         prepare=with_parents,
     )
-    heads = [pattern(text) for text in (row["head"], row["row"]) if text]
-    known = has_match(*heads, without=row["without"] or r"(?!)", plain=with_parents)
+    head, without = pattern(row["head"]), row["without"] or r"(?!)"
+    known = has_match(head, lines.row, without=without, plain=with_parents)
     FORMATS[row["name"]] = known, lines

@@ -1,6 +1,6 @@
-"""redis-cli: ``--intrinsic-latency`` (whole µs) and ``latency histogram``.
+"""The histogram of redis-cli.
 
-The histogram says per command how many calls took up to 1.032 · 2**k µs, rounded down to
+``latency histogram`` prints per command how many calls took up to 1.032 · 2**k µs, rounded down to
 whole ones: buckets of an HdrHistogram of two digits. Above 1 s all are counted as 1 s.
 """
 
@@ -11,20 +11,12 @@ from itertools import takewhile
 
 import numpy as np
 
-from latencykit.core.run import CLOSED, SERVER_SIDE, Run
+from latencykit.core.run import SERVER_SIDE, Run
 from latencykit.io import json_text
 from latencykit.io.build import data_from_buckets
-from latencykit.io.declared import Text
 from latencykit.io.source import ReadOptions, Series, Source
 from latencykit.io.text_reports import has_match
 
-_INTRINSIC = Text(
-    run=Run(tool="redis-cli", **CLOSED, unit="us"),
-    begin=r"^\d+ total runs", needed=("count", "mean"), facts={
-        "count": r"^(\d+) total runs", "mean": r" runs \(avg(?: latency:)? ([\d.]+) (microseconds)",
-        "max": r"^Max latency so far: (\d+) (microseconds)\.\s\s",
-    },
-)  # fmt: skip
 _SERVER = Run(tool="redis", measure="service", unit="ns", notes=(SERVER_SIDE,))
 _HISTOGRAM = r'\bcalls[\s":),=>integr(\d#]{1,60}\bhistogram_usec\b'
 
@@ -53,5 +45,4 @@ def read_histogram(source: Source, options: ReadOptions) -> Series:
 
 FORMATS = {
     "redis-histogram": (has_match(_HISTOGRAM), read_histogram),
-    "redis-cli-intrinsic": (has_match(r"^\d+ total runs \(avg"), _INTRINSIC),
 }

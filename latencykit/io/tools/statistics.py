@@ -19,11 +19,6 @@ from latencykit.io.text_reports import fact, has_match, plain, text_of_run
 _TIMED = r"\S{1,400}(?:_(?:ms|time)|[._]latency)"
 _ENVOY_RUN = Run(tool="Envoy", unit="ms", notes=("percentiles since the start, interpolated",))
 _ENVOY_BUCKETS = re.compile(rf"^({_TIMED}):((?: B[\d.e+]+\(\d+,\d+\))+)[ \t]*$", re.MULTILINE)
-_ENVOY = (
-    rf"^(?P<name>{_TIMED}):"
-    r" P0\([^,\n]{1,30},(?P<min>[\d.]+)\)(?P<points>(?: P[\d.]+\([^,\n]{1,30},[\d.]+\))*?)"
-    r" P100\([^,\n]{1,30},(?P<max>[\d.]+)\)"
-)
 _GRPC = re.compile(
     r"^Histogram \(unit: (\S{1,5})\)\s+Count: \d+ +Min: +[\d.]+ +Max: +([\d.]+) +Avg: +([\d.]+)$"
     r"((?:\n-+$|\n\[ *[\d.]+, +(?:[\d.]+|inf)\) +\d+ [^\n]*)+)",
@@ -147,10 +142,6 @@ FORMATS = {
         run=Run(tool="Node.js perf_hooks", unit="ns"),
         facts={"count": "count", "min": "min", "max": "max", "mean": "mean", "std": "stddev"},
         points="percentiles",
-    ),
-    "envoy-stats": (
-        has_match(_ENVOY),
-        Lines(run=_ENVOY_RUN, row=_ENVOY, pair=r"P([\d.]+)\([^,]*,([\d.]+)\)", cumulative=True),
     ),
     "envoy-buckets": (has_match(_ENVOY_BUCKETS), read_buckets),
     "envoy-json": read_quantiles,
