@@ -167,7 +167,7 @@ def listed_alike(diagnosis: dict[str, Any], data: Any) -> None:
     assert not diagnosis["stalls"] or "no stall shows" not in texts
     if isinstance(data, lk.HistogramLog) or getattr(data, "start", None) is not None:
         assert lk.find_stalls(data)["start"].tolist() == starts
-        if data.count >= EXPLAINED:
+        if data.count >= EXPLAINED and data.percentile(90) < data.max:  # some are slow
             explained = lk.explain(data)
             listed = explained.coincidence
             assert listed is None or listed.stalls["start"].tolist() == starts

@@ -185,7 +185,7 @@ _CONTROL = re.compile(rb"[\0-\x08\x0b\x0e-\x1a]|\r(?!\n)")
 _ABOVE = 5  # lines
 _BLANK = re.compile(r"\s*")
 _PROSE = re.compile(r"\s*(?:[A-Za-z][^\n\t]*(?: \S|:)[^\n\t]*)?")  # a head of a table has tabs
-_SENTENCE = re.compile(r"\s*(?:[A-Za-z']+(?: [\w',-]+){2,40} ?[:.])?\s*")
+_SENTENCE = re.compile(r"\s*+(?:[A-Za-z']+(?: [\w',-]+){2,40} ?[:.])?\s*")
 _AROUND = re.compile(  # words, tags, marks of what was left out
     r"(?:(?:[-*+#]{1,6}|\d+[.)]) +)?[A-Za-z](?=.*(?: \S|[:.!?]))(?:[^\n\t|={}\",;]|[,;] )*|\s*"
     r"|(?:</?[a-z][^<>\n]*>[^<>\n]*)+|[\[(<]?(?:\.\.\.|\u2026|snip)[\])>]?"
