@@ -340,17 +340,17 @@ def read_source(
     try:
         found = _read_whole(source, options, format)
     except (CorruptInputError, InvalidArgumentError, UnknownFormatError):
-        found = {} if isinstance(format, Format) else _read_inside(source, options, format)
-        if not (found := found or _read_above_words(source, options, format)):
+        if isinstance(format, Format) or not (
+            found := _read_inside(source, options, format)
+            or _read_above_words(source, options, format)
+        ):
             raise
     if format is None and all(data.run.format in _ANY_TOOL for data in found.values()):
         found = _read_inside(source, options, None) or found
     return found
 
 
-def _read_above_words(
-    source: Source, options: ReadOptions, name: str | Format | None
-) -> dict[str, Data]:
+def _read_above_words(source: Source, options: ReadOptions, name: str | None) -> dict[str, Data]:
     """Read a text without the sentences below it that someone has written, and commands."""
     if source.is_dir or source.lines is not None or source.size > _MOST_LINES:
         return {}
