@@ -33,7 +33,7 @@ VALUE = r"(-?[\d.]++(?:e[-+]?\d+)?|NaN|[-+]?[Ii]nf) *+((?:10 )?[a-zµμ]{1,5})?\
 _POINT = re.compile(rf"^\s*+([\d.]++)(?:th|st)?[ %]*+(?:in|<=|:)? *+(?<= ){VALUE}\s*+$")
 _BUCKET = re.compile(rf"^\s*{VALUE} *\[(\d+)\]\s*\|?")
 _TITLE = r"^[ \t]*+[A-Z][\w ,()]*+:?[ \t]*+$"
-_PAIR = r"p(\d+(?:\.\d+)?): ([\d.]+)"
+PAIR = r"p(\d+(?:\.\d+)?): ([\d.]+)"
 _STATUS = re.compile(r"^\s*\[(\w+)\]\s+(\d+) responses?")
 _ERROR = re.compile(r"^\s*\[(\d+)\]\s+(\S.*)$")
 TIMED_OUT = re.compile(r"timeout|timed out|deadline (?:has elapsed|exceeded)", re.IGNORECASE)
@@ -240,7 +240,7 @@ class Lines:
     # pattern of a row, with groups named as the facts of `report_of`, in the run's unit, ``p99_9``,
     # ``name`` of the series, and ``points``: text with a `pair` for each percentile
     row: str
-    pair: str = _PAIR
+    pair: str = PAIR
     cumulative: bool = False  # of the rows of a name, the last one has all values
     prepare: Callable[[str], str] = plain
     finish: Callable[[Report], Report] = as_it_is

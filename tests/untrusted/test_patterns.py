@@ -13,6 +13,7 @@ import pytest
 
 import latencykit
 from latencykit.io.declared import Lines, Text
+from latencykit.io.tools.log_lines import Log
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -107,9 +108,10 @@ def compiled(value: object, depth: int = 0) -> list[re.Pattern]:
     elif type(value).__module__.startswith("latencykit"):
         inner = [getattr(value, name, None) for name in getattr(type(value), "__slots__", ())]
         inner += list(getattr(value, "__dict__", {}).values())
-        if isinstance(value, Text | Lines):
+        if isinstance(value, Text | Lines | Log):
             facts = [one for one in getattr(value, "facts", {}).values() if "(" in one]
-            named = (getattr(value, name, "") for name in ("row", "begin", "closing"))
+            names = "row", "pair", "begin", "closing", "pattern"
+            named = (getattr(value, name, "") for name in names)
             inner += [re.compile(one, re.MULTILINE) for one in (*facts, *named) if one]
     return [pattern for one in inner for pattern in compiled(one, depth + 1)]
 

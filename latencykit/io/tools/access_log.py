@@ -37,7 +37,7 @@ from latencykit.io.raw.log_parts import hint_of
 from latencykit.io.raw.outcomes import OutcomeRule, Style
 from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 from latencykit.io.text_reports import certain
-from latencykit.io.tools.log_lines import TRAEFIK, Log
+from latencykit.io.tools.log_lines import PRESETS, Log
 
 _FIELD = r'(?:"[^"\\\n]*(?:\\.[^"\\\n]*)*"|\[[^\[\]\n]*+\]|[^\s"\[]\S*)'
 _FIELDS = re.compile(_FIELD)
@@ -254,7 +254,7 @@ def _log_of(head: Head, *, columns: bool = False) -> Log | None:
 
 def sniff(head: Head) -> Confidence:
     """Recognise a line format with a time; one without is refused with a reason when it is read."""
-    if re.search(TRAEFIK, head.text, re.MULTILINE):
+    if re.search(PRESETS["traefik"].pattern, head.text, re.MULTILINE):
         return Confidence.NO
     if _log_of(head) is not None:
         return Confidence.CERTAIN

@@ -1,21 +1,16 @@
-"""Reports with a line per series, each described by a pattern in ``lines.csv``.
-
-A pattern is a regular expression in which ``<mean>``, ``<p99>`` … stand for a time, bare or with
-its unit, ``<count>`` for a whole number, and ``<name>`` for words. The text has what ``head``
-matches, too, and nothing that ``without`` does.
-"""
+"""Reports with a line per series, each described by a table of ``lines.toml``."""
 
 from __future__ import annotations
 
-import csv
 import re
+import tomllib
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from latencykit.core.run import CLOSED, Run
-from latencykit.io.declared import Lines
-from latencykit.io.text_reports import has_match, plain
+from latencykit.io.declared import PAIR, Lines
+from latencykit.io.text_reports import Sniff, has_match, plain
 
 _RUNS: dict[str, dict[str, Any]] = {
     "": {},
@@ -53,16 +48,20 @@ def with_parents(text: str) -> str:
     return _BRANCH.sub(named, plain(text))
 
 
-FORMATS = {}
-for row in csv.DictReader(Path(__file__).with_suffix(".csv").read_text("utf-8").splitlines()):
-    run = Run(tool=row["tool"], unit=row["unit"], **_RUNS[row["run"]])
+def _format_of(known: dict[str, Any]) -> tuple[Sniff, Lines]:
+    """What recognises and what reads the lines of a table of the file."""
+    joined = {key: "".join(known.get(key, "")) for key in ("head", "without", "row", "pair")}
+    run = Run(tool=known["tool"], unit=known["unit"], **_RUNS[known.get("run", "")])
     lines = Lines(
-        run=run.with_notes(*filter(None, [row["note"]])),
-        row=pattern(row["row"]),
-        pair=row["pair"] or r"p(\d+(?:\.\d+)?): ([\d.]+)",
-        cumulative=bool(row["cumulative"]),
+        run=run.with_notes(*filter(None, [known.get("note")])),
+        row=pattern(joined["row"]),
+        pair=joined["pair"] or PAIR,
+        cumulative=known.get("cumulative", False),
         prepare=with_parents,
     )
-    head, without = pattern(row["head"]), row["without"] or r"(?!)"
-    known = has_match(head, lines.row, without=without, plain=with_parents)
-    FORMATS[row["name"]] = known, lines
+    head, without = pattern(joined["head"]), joined["without"] or r"(?!)"
+    return has_match(head, lines.row, without=without, plain=with_parents), lines
+
+
+_FILE = Path(__file__).with_suffix(".toml").read_text("utf-8")
+FORMATS = {name: _format_of(known) for name, known in tomllib.loads(_FILE).items()}

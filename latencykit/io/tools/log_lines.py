@@ -1,17 +1,19 @@
 """Logs of any shape: a pattern turns each line into a row of a table, and `raw` reads the table.
 
-A preset is a declaration: a pattern whose groups are columns (``latency_ms``, ``start``, ``end``,
-``status``, further ones), and which outcomes are failures. A user states one with ``--pattern``: a
-regular expression, or nginx's or Apache's own log format. Lines that do not match
-(statements, other programs) are left out and counted.
+A preset is a table of ``log_lines.toml``: a pattern whose groups are columns (``latency_ms``,
+``start``, ``end``, ``status``, further ones), and which outcomes are failures. A user states one
+with ``--pattern``: a regular expression, or nginx's or Apache's own log format. Lines that do not
+match (statements, other programs) are left out and counted.
 """
 
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -208,100 +210,17 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 # ------------------------------------------------------------
 # Presets.
 
-_STAMP = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[-+]\d\d:?\d\d)?"
-TRAEFIK = (
-    r'^[^\[\n]{0,300}\[(?P<start>[^\]\n]+)\] "(?P<method>[A-Z]+) (?P<path>(?>\S+)) [^"\n]*" '
-    r'(?P<status>\d{3}) (?P<size>\d+|-) "[^"\n]*" "[^"\n]*" \d+ "[^"\n]*" "[^"\n]*" '
-    r"(?P<latency>(?:\d+m)?[\d.]+[nuµm]?s)[ \t]*$"
-)
-_ELB = (
-    rf"(?P<end>{_STAMP}) (?P<balancer>\S+) (?P<client>\S+) (?P<target>\S+)"
-    r" (?:-1|(?P<request_processing>[\d.]+)) (?:-1|(?P<latency_s>[\d.]+))"
-    r" (?:-1|(?P<response_processing>[\d.]+)) (?:(?P<status>\d+)|(?P<outcome>-)) \S+"
-    r' (?P<bytes_received>\d+) (?P<bytes_sent>\d+) "(?P<request>[^"\n]*HTTP/[\d.]+|- - - ?)"'
-)
-_ELB_NOTE = "the latency is the target's own (target_processing_time, backend_processing_time)"
-_SECONDS = "timestamps are whole seconds"
-_NO_ZONE = "timestamps without a time zone were taken as UTC"
-_PRESETS = {  # atomic groups, or a long line takes the square of its length
-    "envoy": Log(
-        r'^[^\[\n]{0,300}\[(?P<start>[^\]\n]+)\] "(?P<request>[^"\n]*)" (?P<outcome>\d+ \S+)'
-        r'(?: [^"\s]+){0,3}?(?: "[^"\n]*")? (?P<bytes_received>\d+) (?P<bytes_sent>\d+)'
-        r' (?P<latency_ms>\d+) (?:\d+|-) "',
-        failed=r"^5\d\d|[A-Z]$", late=r"\b(?:UT|DT|SI)\b|^(?:504|408)", canceled=r" DC$|^499",
-        tool="Envoy",
-    ),
-    "gin": Log(
-        r"^(?>.*?\[GIN\] )(?P<end>\d{4}/\d\d/\d\d - \d\d:\d\d:\d\d) \| *(?P<status>\d{3}) *\| *"
-        r"(?P<latency>[\d.hmnuµ]+s) *\| *(?P<client>\S+) *\| *(?P<method>[A-Z]+) +(?P<path>\S+)",
-        tool="Gin", notes=(_NO_ZONE, _SECONDS),
-    ),
-    "rails": Log(
-        r"^(?>.*?Completed )(?:(?P<status>\d{3})(?: [A-Z][\w' -]{0,60})? )?in "
-        r"(?P<latency>[\d.]+ ?ms)\b",
-        tool="Rails",
-    ),
-    "phoenix": Log(
-        rf"^(?:(?>.*?(?P<end>{_STAMP})))?(?>.*?(?:Sent|Chunked) (?=\d))(?P<status>\d{{3}}) in "
-        r"(?P<latency>[\d.]+[nuµm]?s)\b",
-        tool="Phoenix",
-    ),
-    "postgresql": Log(
-        rf"^(?:(?>.*?(?P<end>{_STAMP})))?(?>.*?LOG: +duration: )(?P<latency>[\d.]+ ms)"
-        r"(?: +(?P<phase>parse|bind|execute|statement|plan)\b)?",
-        tool="PostgreSQL",
-    ),
-    "mysql": Log(
-        r"^# Query_time: +(?P<latency_s>[\d.]+) +Lock_time: +(?P<lock_s>[\d.]+) +"
-        r"Rows_sent: +(?P<rows_sent>\d+)",
-        tool="MySQL",
-        notes=("queries faster than long_query_time are not in a slow query log",),
-    ),
-    "heroku": Log(
-        rf"^(?>.*?(?P<end>{_STAMP}) )(?>.*?heroku.{{1,3}}router\S* )"
-        r"(?>.*?at=(?P<outcome>\w+(?: code=\w+)?) )(?>.*?service=)(?P<latency>\d+ms) "
-        r"status=(?P<status>\d+)",
-        failed="^5|^error", late="^504|=H(?:12|15|28)$", canceled="^499|=H27$", tool="Heroku",
-    ),
-    "rack-timeout": Log(
-        rf"^(?:(?>.*?(?P<end>{_STAMP})))?(?>.*?source=rack-timeout )(?>.*?service=)"
-        r"(?P<latency>[\d.]+m?s) (?>.*?state=)(?P<outcome>completed|timed_out)",
-        failed=r"(?!)", late="timed_out", tool="Rack",
-    ),
-    "aws-lambda": Log(
-        rf"^(?:(?>.*?(?P<end>{_STAMP})))?(?>.*?\bREPORT RequestId: \S+)[ \t|]+Duration: "
-        r"(?P<latency>[\d.]+ ms)\b(?:.*\bStatus: (?P<outcome>\w+))?",
-        failed="^error", late="^timeout", tool="AWS Lambda",
-        notes=("the time to start a function anew (Init Duration) is not in its latency",),
-    ),
-    "strace": Log(  # of a call that is resumed, the time stamp is not the start
-        r"^(?:\[pid +\d+\] |[\d:.()+]+ +)*(?:<\.\.\. )?(?P<operation>[a-z]\w*)(?:\(| resumed>)"
-        r"(?>.*<)(?P<latency_s>\d+\.\d{6})>[ \t]*$",
-    ),
-    "fping": Log(
-        r"^(?:\[(?P<end_s>\d+\.\d+)\] )?(?P<host>\S+) +: \[\d+\], "
-        r"(?:\d+ bytes, (?P<latency_ms>[\d.]+) ms|(?P<outcome>timed out))",
-        failed=r"(?!)", late="timed out",
-    ),
-    "curl": Log(r"^[ \t]*time_total:?[ \t]*(?P<latency_s>\d+\.\d+)(?: ?s(?:ec)?)?[ \t]*$"),
-    "dig": Log(r"^;; Query time: (?P<latency>\d+ [mu]sec)[ \t]*$"),
-    "alb": Log(
-        rf"^(?>.*?(?<!\S)(?=(?:https?|h2|grpcs|wss?) \d{{4}}-))(?P<scheme>\w+) {_ELB}",
-        tool="ALB", notes=(_ELB_NOTE,),
-    ),
-    "elb": Log(
-        r"^(?>.*?(?<!\S)(?<!http )(?<!https )(?<!h2 )(?<!grpcs )(?<!ws )(?<!wss )(?=\d{4}-))"
-        + _ELB, tool="ELB", notes=(_ELB_NOTE,),
-    ),
-    "mongodb": Log(
-        r"^(?:(?>.*?(?P<end>\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[-+]\d{4})) ))?(?>.*?\[conn\d+\] )"
-        r".* (?P<latency>\d+ms)[ \t]*$",
-        tool="MongoDB",
-    ),
-    "traefik": Log(
-        TRAEFIK, tool="Traefik", notes=(_SECONDS,),
-    ),
-}  # fmt: skip
+_END = r"(?P<end>\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[-+]\d\d:?\d\d)?)"
+
+
+def _preset(known: dict[str, Any]) -> Log:
+    """The log of a table of ``log_lines.toml``."""
+    pattern = re.sub(r"(?<!\?P)<end>", lambda _: _END, "".join(known.pop("pattern")))
+    return Log(pattern, notes=tuple(known.pop("notes", ())), **known)
+
+
+_FILE = Path(__file__).with_suffix(".toml").read_text("utf-8")
+PRESETS = {name: _preset(known) for name, known in tomllib.loads(_FILE).items()}
 
 
 def _w3c(head: Head) -> Log | None:
@@ -329,6 +248,6 @@ def _read_w3c(source: Source, options: ReadOptions) -> dict[str, Data]:
     return log(source, options) if log else {}
 
 
-FORMATS = {name: (log.sniff, log) for name, log in _PRESETS.items()} | {
+FORMATS = {name: (log.sniff, log) for name, log in PRESETS.items()} | {
     "w3c": (lambda head: certain(_w3c(head)), _read_w3c)
 }
