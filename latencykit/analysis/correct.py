@@ -140,7 +140,7 @@ def correct(
     Returns
     -------
     Histogram or HistogramLog
-        A log for a log, else a histogram; its run says ``corrected="us"`` and the interval.
+        A log for a log (without timeouts), else a histogram, whose run says ``corrected="us"``.
 
     Raises
     ------
@@ -219,16 +219,16 @@ def back_filled(data: Samples | HistogramLog | Histogram, interval: float) -> An
             f"back-filled with an expected interval of {_shown(interval, data.unit)}"
         ).notes,
     }
-    if isinstance(data, HistogramLog):
-        in_unit = interval / NANOSECONDS.get(data.unit, 1.0)
+    in_unit = interval / NANOSECONDS.get(data.unit, 1.0)
+    if isinstance(data, HistogramLog) and not (data.run.timeouts and data.run.timeout):
         log = mapped_through(data, lambda part: _FilledPart(part, in_unit))
         return log.with_run(**known)
     if isinstance(data, Samples):
         raw, values = data.histogram(), data.values[data.good]
         filled = _filled(raw, values, np.ones(values.size, np.int64), max(1, round(interval)))
         return filled.with_run(**known)
-    in_unit = interval / NANOSECONDS.get(data.unit, 1.0)
-    base = data if isinstance(data.buckets, HdrBuckets) else on_a_fine_grid(data, in_unit)
+    whole = data.histogram() if isinstance(data, HistogramLog) else data
+    base = whole if isinstance(whole.buckets, HdrBuckets) else on_a_fine_grid(whole, in_unit)
     layout = base.buckets
     assert isinstance(layout, HdrBuckets)
     steps = max(1, round(in_unit / layout.scale))
@@ -324,9 +324,9 @@ def _filled(base: Histogram, values: Ints, counts: Ints, interval: int) -> Histo
     for _, index, number in fill(values, counts, np.zeros(values.size, np.int64), interval, steps):
         np.add.at(total, index, number)
     index = np.flatnonzero(total)
-    reported_stats = {
-        name: value for name, value in base.reported_stats.items() if name in ("min", "max")
-    }
+    ends = {"min": slice(1), "max": slice(-1, None)}  # extremes, if no fill lies beyond them
+    known = {name for name, end in ends.items() if np.array_equal(index[end], base.index[end])}
+    reported_stats = {name: v for name, v in base.reported_stats.items() if name in known}
     return replace(
         base,
         index=index,

@@ -785,9 +785,9 @@ def _censored(parts: Sequence[Histogram]) -> dict[str, Any]:
 
 
 def with_timeouts(histogram: Histogram) -> Histogram:
-    """Return a histogram of replies with the timeouts of its run, as values above all others."""
+    """Return a histogram of replies with the timeouts of its run, as values of at least that."""
     bound = (histogram.run.timeout or 0.0) / NANOSECONDS.get(histogram.unit, 1.0)
-    if not histogram.run.timeouts or histogram.censored or bound < histogram.bounds("max")[0]:
+    if not histogram.run.timeouts or histogram.censored or not 0 < bound < 2.0**62:
         return histogram
     known = {k: v for k, v in histogram.reported_stats.items() if k in ("min", "max")}
     return replace(

@@ -168,7 +168,7 @@ class HistogramLog(HistogramBacked, Value):
         self.unit, self.run = checked_unit(unit), run or Run(unit=unit)
 
     def __setattr__(self, name: str, value: object) -> None:
-        if name in vars(self) and not name.startswith("_"):
+        if "run" in vars(self) and not name.startswith("_"):
             raise FrozenInstanceError(f"cannot assign to field {name!r}")
         vars(self)[name] = value
 
@@ -423,7 +423,7 @@ class HistogramLog(HistogramBacked, Value):
             parts = [part.rebucket(like, as_reference=True) for part in parts]
         if not parts:
             none = np.zeros(0, np.int64)
-            return Histogram(like or HdrBuckets(3), none, none, self.unit, run)
+            return with_timeouts(Histogram(like or HdrBuckets(3), none, none, self.unit, run))
         if len(parts) == 1:
             return with_timeouts(parts[0])
         return with_timeouts(reported(merge_histograms(parts).with_run(**failure_counts(run))))

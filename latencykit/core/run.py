@@ -243,8 +243,8 @@ def of_some(run: Run) -> Run:
 
 def merge_runs(runs: Sequence[Run]) -> Run:
     """Return the run of several sources together."""
-    # Failures add up, notes are joined, the start is the earliest; other fields that differ become
-    # unknown.
+    # Failures add up, the shortest timeout and the earliest start hold for all, notes are joined;
+    # other fields that differ become unknown.
     for name, hint in (
         ("unit", f"state {option('unit')} when they are read"),
         ("measure", f"state {option('measure')} when they are read"),
@@ -262,6 +262,8 @@ def merge_runs(runs: Sequence[Run]) -> Run:
         same = all(getattr(run, item.name) == first for run in runs)
         merged[item.name] = first if same else item.default
     merged |= {name: sum(getattr(run, name) for run in runs) for name in FAILURES}
+    waits = (run.timeout or 0.0 for run in runs if run.timeouts)
+    merged["timeout"] = min(waits, default=merged["timeout"]) or None
     starts = [run.start for run in runs if run.start is not None]
     notes = tuple(dict.fromkeys(note for run in runs for note in run.notes))
     for name in ("measure", "corrected"):

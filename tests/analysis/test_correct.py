@@ -134,9 +134,11 @@ def test_what_is_needed_is_asked_for() -> None:
 
 
 def test_timeouts_are_filled_from_their_bound() -> None:
-    cut = lk.Samples(duration=[1, 2000], outcome=["ok", "timeout"], unit="ms")
-    filled = lk.correct(cut, "100ms")
-    assert (filled.count, filled.censored) == (1 + 19, 1)
+    cut = lk.Samples(start=[0, 0], duration=[1, 2000], outcome=["ok", "timeout"], unit="ms")
+    for data in (cut, cut.histogram(), cut.to_log()):
+        filled = lk.correct(data, "100ms")
+        assert (filled.count, filled.censored) == (1 + 19, 1)
+        assert filled.percentile(50) == pytest.approx(1e9, rel=0.1)  # beyond all replies
 
 
 def test_percentile_lists_are_filled_from_what_is_sure() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import json
 from datetime import UTC, datetime
 
@@ -119,11 +120,18 @@ def test_a_part_by_the_clock(run, tmp_path):
     assert "is not a time; write seconds" in run("summary", path, "--from", "noon")[2]
     write({"x": LOG.histogram()}, tmp_path / "a.hgrm")
     assert "has no times" in run("summary", tmp_path / "a.hgrm", "--from", "1")[2]
-    (tmp_path / "a.csv").write_text("start_s,latency_ms,outcome\n0,8,ok\n2,1,ok\n3,9,timeout\n")
+    (tmp_path / "a.csv").write_text("start_s,latency_ms,outcome\n0,8,ok\n2,10,ok\n3,9,timeout\n")
     assert "maximum is still in it" in run("summary", tmp_path / "a.csv", "--from", "2")[2]
     for copy in (path, tmp_path / "a.hgrm"):  # the timeout is not lost
         assert run("convert", tmp_path / "a.csv", copy)[0] == 0
         assert "≥ 9 ms" in run("summary", copy)[1]
+    (tmp_path / "b.csv").write_text("start_s,latency_ms,outcome\n0,9,ok\n2,20,timeout\n")
+    (tmp_path / "c.csv").write_text("start_s,latency_ms\n0,9\n2,20\n")
+    parts = [tmp_path / f"{name}.csv" for name in "abc"]  # the shortest timeout is that of all
+    assert run("merge", *parts, "-o", path)[0] == 0
+    assert lk.read(path).histogram().censored_at == 9e6
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        lk.read(path).start = 5
 
 
 def test_raw_and_corrected_side_by_side(run, tmp_path):
