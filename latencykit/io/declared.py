@@ -241,14 +241,17 @@ class Lines:
     # ``name`` of the series, and ``points``: text with a `pair` for each percentile
     row: str
     pair: str = PAIR
-    cumulative: bool = False  # of the rows of a name, the last one has all values
+    cumulative: bool = False  # of the rows of a name, or of none, the last one has all values
+    last: bool = False  # of the rows without a name, and only of those
     prepare: Callable[[str], str] = plain
     finish: Callable[[Report], Report] = as_it_is
 
     def __call__(self, source: Source, _: ReadOptions) -> Series:
-        """Read every row; of rows without a name, the last one where no row has a name."""
+        """Read every row; without names, each is a run, or the last one has all of a run."""
         rows = list(re.finditer(self.row, self.prepare(source.text()), re.MULTILINE))
         named = [row for row in rows if row.groupdict().get("name")]
+        if not (named or self.last or self.cumulative):
+            text_of_run(source, self.row)
         if self.cumulative:
             named = list({row["name"]: row for row in named}.values())
         for row in named or rows[-1:]:

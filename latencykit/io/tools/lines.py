@@ -57,6 +57,7 @@ def _format_of(known: dict[str, Any]) -> tuple[Sniff, Lines]:
         row=pattern(joined["row"]),
         pair=joined["pair"] or PAIR,
         cumulative=known.get("cumulative", False),
+        last=known.get("last", False),
         prepare=with_parents,
     )
     head, without = pattern(joined["head"]), joined["without"] or r"(?!)"

@@ -21,7 +21,7 @@ from functools import partial
 from typing import Any
 
 from latencykit._text import printable
-from latencykit.core.run import CLOSED, Run
+from latencykit.core.run import Run
 from latencykit.core.summary import Summary
 from latencykit.io import build, json_text
 from latencykit.io.build import data_from_points, unit_in
@@ -253,18 +253,12 @@ def read_openmessaging(source: Source, options: ReadOptions) -> Series:
 
 
 # ------------------------------------------------------------
-# Message brokers' own tools: Kafka's EndToEndLatency, RabbitMQ's PerfTest, pulsar-perf.
+# Message brokers' own tools: Kafka's ProducerPerformance, RabbitMQ's PerfTest, pulsar-perf.
 #
 # PerfTest and pulsar-perf print a line every few seconds. Percentiles of intervals do not add up,
 # so each line is a series of its own; where there is a line of the complete run, it is the only
 # one.
 
-_KAFKA = re.compile(
-    r"^Avg latency: ([\d.]{1,20}) ms\s{1,9}Percentiles: 50th = (\d{1,9}), 99th = (\d{1,9}), "
-    r"99\.9th = (\d{1,9})[ \t]*$",
-    re.MULTILINE,
-)
-_CUT = "EndToEndLatency cuts its percentiles to whole milliseconds"
 _INTERVAL = re.compile(
     r"^(?:\[[^\]\n]{1,60}\] )?(\d{1,18}) ((?:steady state )?)records sent, [\d.]{1,20} records/sec"
     r" \([^)\n]{1,40}\), ([\d.]{1,20}) ms avg latency, ([\d.]{1,20}) (?:ms )?max latency"
@@ -289,17 +283,6 @@ _PULSAR = re.compile(
     re.MULTILINE,
 )
 _PAIR = re.compile(r"([\d.]{1,12}pct|Max): *([\d.]+)")
-
-
-def read_kafka(source: Source, options: ReadOptions) -> Series:
-    """Read the mean and the percentiles; a message is sent when the one before has come back."""
-    run = Run(
-        tool="Kafka EndToEndLatency", **CLOSED, unit="ms", unit_from="format", notes=(_CUT,),
-    )  # fmt: skip
-    for number, (mean, *cells) in enumerate(_KAFKA.findall(plain(source.text())), 1):
-        points = dict(zip((50.0, 99.0, 99.9), cells, strict=True))
-        name = f"run {number}" if number > 1 else ""
-        yield name, data_from_points(points, None, {"mean": mean}, run, "ms")
 
 
 def read_intervals(source: Source, options: ReadOptions) -> Series:
@@ -354,7 +337,6 @@ FORMATS = {
     "bench": (sniff_distribution, read_distribution),
     "nats-latency-histogram": (partial(sniff_distribution, nats=True), _distribution),
     "openmessaging": read_openmessaging,
-    "kafka-end-to-end": (has_match(_KAFKA), read_kafka),
     "kafka-intervals": (has_match(_INTERVAL), read_intervals),
     "rabbitmq-perf-test": (has_match(_RABBIT, _FIVE), read_rabbit),
     "pulsar-perf": (has_match(_PULSAR), read_pulsar),

@@ -13,7 +13,7 @@ from latencykit.io import json_text
 from latencykit.io.build import data_from_buckets, unit_in
 from latencykit.io.declared import VALUE, Json, Lines, Report, Text, as_it_is, in_ns, report_of
 from latencykit.io.source import ReadOptions, Series, Source
-from latencykit.io.text_reports import fact, has_match, plain, text_of_run
+from latencykit.io.text_reports import fact, has_match, plain
 
 # Of the last interval, and of the time since the start, which are taken; all in ms.
 _TIMED = r"\S{1,400}(?:_(?:ms|time)|[._]latency)"
@@ -29,12 +29,6 @@ _ELBENCHO = re.compile(
     r"^ *(?P<name>\w+) latency +: \[ min=(\S+) avg=(\S+) max=(\S+) \]\n"
     r"(?: *(?P=name) lat % us[^\n]*\n)? *(?P=name) lat hist +: \[ ((?:[\d.]+: \d+(?:, )?)+) \]",
     re.MULTILINE,
-)
-_TRIAL = (
-    r"BenchmarkTools\.Trial: (?P<count>\d+) samples? with [^\n]*\n"
-    r"[ \t]*Range \(min … max\): +(?P<min>[\d.]+ \w+) … +(?P<max>[\d.]+ \w+) [^\n]*\n"
-    r"[ \t]*Time +\(median\): +(?P<p50>[\d.]+ \w+) [^\n]*\n"
-    r"[ \t]*Time +\(mean ± σ\): +(?P<mean>[\d.]+ \w+) ± +(?P<std>[\d.]+ \w+)"
 )
 # rows of a table, between which are rules: ``|latency (ms)|min = `0.34`, mean = `1.69`, …|``
 _NBOMBER = (
@@ -107,13 +101,6 @@ def read_elbencho(source: Source, options: ReadOptions) -> Series:
         yield name, report_of(stats, run, as_it_is, edges=highs, counts=tuple(map(int, counts)))
 
 
-def read_trial(source: Source, options: ReadOptions) -> Series:
-    """Read a trial of BenchmarkTools.jl; of several, each is a run."""
-    text_of_run(source, _TRIAL)
-    run = Run(tool="BenchmarkTools.jl", unit="ns", notes=("values are the means of evaluations",))
-    yield from Lines(run=run, row=_TRIAL)(source, options)
-
-
 def finish_nbomber(report: Report) -> Report:
     """Count the failed requests, whose times stand in a table of their own."""
     every = fact(report.text, r"(?:all|total) = `?(\d+)", int) or 0
@@ -157,7 +144,6 @@ FORMATS = {
             finish=finish_nbomber,
         ),
     ),
-    "julia-benchmark": (has_match(_TRIAL), read_trial),
     "dnsperf": (
         has_match(r"^ *Queries completed:", r"^ *Average Latency \(s\):"),
         Text(
