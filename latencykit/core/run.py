@@ -12,7 +12,7 @@ from typing import Any, Literal, Self, TypeVar
 
 from latencykit._limits import current_limits
 from latencykit._records import record
-from latencykit._text import option
+from latencykit._text import format_items, option
 from latencykit._typing import is_path_or_frame
 from latencykit.errors import IncompatibleDataError, InvalidArgumentError
 
@@ -236,9 +236,12 @@ def failure_counts(run: Run) -> dict[str, int]:
 
 def of_some(run: Run) -> Run:
     """Return the run of some of its intervals: which of its failures are theirs is not known."""
-    if not any(failure_counts(run).values()):
+    lost = sum(failure_counts(run).values())
+    if not lost:
         return run
-    return run.replace(**dict.fromkeys(FAILURES, 0), failures_known=False)
+    failed = f"{format_items(lost, 'request')} failed: how many of this part is not known"
+    none = dict.fromkeys(FAILURES, 0)
+    return run.with_notes(f"of the whole log, {failed}").replace(**none, failures_known=False)
 
 
 def merge_runs(runs: Sequence[Run]) -> Run:

@@ -370,12 +370,13 @@ def own_comment(facts: Mapping[str, str]) -> str:
 def own_facts(text: str) -> dict[str, str]:
     """Return the facts that latencykit wrote into the comments of a log or of an .hgrm."""
     found: dict[str, str] = {}
-    for own in _OWN.finditer(text):
-        found |= {
-            name: value
-            for name, colon, value in (part.partition(": ") for part in own[1].split(", "))
-            if colon
-        }
+    for part in ", ".join(_OWN.findall(text)).split(", "):
+        name, colon, value = part.partition(": ")
+        if name in FAILURES and value.isdecimal():  # those of logs laid end to end add up
+            value = str(int(found.get(name, "0")) + int(value))
+        elif name == "timeout":
+            value = min(value, found.get(name, value), key=parse_duration)
+        found |= {name: value} if colon else {}
     return found
 
 

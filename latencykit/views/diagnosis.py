@@ -195,9 +195,9 @@ def _stall_text(result: Diagnosis) -> str:
     if not left.timed or not len(stalls):
         number = _as_slow(result)
         raw, longest = result.raw, _slowest(result)
-        if isinstance(raw, Summary) or number >= raw.count:
+        if isinstance(raw, Summary) or number >= (count := raw.count + raw.censored):
             return f"the slowest request took {longest}"
-        rest = float(raw.percentile(100 * (1 - (number + 0.5) / raw.count)))
+        rest = float(raw.percentile(100 * (1 - (number + 0.5) / count)))
         took = f"the slowest request took {longest}"
         if number > 1:
             took = f"{format_count(number)} requests took about {longest}"
@@ -214,7 +214,10 @@ def _stall_text(result: Diagnosis) -> str:
 def _as_slow(result: Diagnosis) -> int:
     """How many requests took about as long as the slowest."""
     raw = result.raw
-    return 1 if isinstance(raw, Summary) else max(raw.count_above(TEXT.alike * raw.max), 1)
+    if isinstance(raw, Summary):
+        return 1
+    longest = max(raw.censored_at, raw.max) if raw.censored else raw.max
+    return max(raw.count_above(TEXT.alike * longest), 1)
 
 
 def _slowest(result: Diagnosis) -> str:

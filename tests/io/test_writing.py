@@ -130,6 +130,10 @@ def test_a_part_by_the_clock(run, tmp_path):
     parts = [tmp_path / f"{name}.csv" for name in "abc"]  # the shortest timeout is that of all
     assert run("merge", *parts, "-o", path)[0] == 0
     assert lk.read(path).histogram().censored_at == 9e6
+    part = run("check", path, "--to", "1", "--slo", "p50=1s")[2]
+    assert "of the whole log, 2 requests failed" in part
+    (tmp_path / "b.hlog").write_text(path.read_text() * 2)  # two logs laid end to end
+    assert lk.read(tmp_path / "b.hlog").run.timeouts == 4
     with pytest.raises(dataclasses.FrozenInstanceError):
         lk.read(path).start = 5
 
@@ -255,7 +259,7 @@ def test_histograms_are_merged_into_one(run, tmp_path):
 TARGETS = (".hlog", ".hgrm", ".csv", ".json", ".parquet")
 PERCENTILES = (50, 90, 99, 99.9)
 BUCKET = {".hlog": 2e-3, ".hgrm": 2e-3}  # width of a bucket of the target
-REBUILT = "rebuilt from percentile rows"  # what an .hgrm is
+REBUILT = ("rebuilt from percentile rows", "of the whole log, ")  # an .hgrm, a part of an .hlog
 
 
 def written(series, path):
