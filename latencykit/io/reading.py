@@ -890,7 +890,7 @@ def formats() -> pd.DataFrame:
     rows = [
         {
             "name": entry.name, "title": entry.title, "suffixes": " ".join(entry.suffixes),
-            "rung": entry.level,
+            "data_type": entry.level,
             "unit": entry.unit or "stated", "reads": True, "writes": entry.write is not None,
             "example": entry.example,
         }

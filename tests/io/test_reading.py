@@ -472,5 +472,5 @@ def test_the_table_of_formats():
     table = lk.formats()
     assert {"hlog", "hgrm", "json"} <= set(table.index)
     assert table.loc["hlog", "writes"]
-    columns = ["title", "suffixes", "rung", "unit", "reads", "writes", "example"]
+    columns = ["title", "suffixes", "data_type", "unit", "reads", "writes", "example"]
     assert list(table.columns) == columns
