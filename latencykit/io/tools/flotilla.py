@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -256,6 +257,7 @@ def _turned(rows: list[tuple[int, list[str]]]) -> Iterator[_Table]:
         yield _Table(rows[0][0], heading, [_Column("", None, None), *columns], turned)
 
 
+@lru_cache(1 << 12)  # recognising and reading ask for the same cells
 def _column(cell: str) -> _Column:
     """What a heading says: ``p99 (ms)``, ``Max latency``, or whose as well: ``TTFT p99 (ms)``."""
     cell = _AGAIN.sub("", _WORDS_JOINED.sub(" ", cell))
