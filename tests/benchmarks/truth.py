@@ -128,9 +128,7 @@ def main(only: str, quick: bool, seed: int) -> None:
     chosen = [name.strip() for name in only.split(",")]
     unknown = [name for name in chosen if name not in TABLES]
     if unknown:
-        raise click.InvalidArgumentError(
-            f"{unknown[0]!r} is not a table; choose from {', '.join(TABLES)}"
-        )
+        raise click.UsageError(f"{unknown[0]!r} is not a table; choose from {', '.join(TABLES)}")
     for name in chosen:
         begin = time.perf_counter()
         TABLES[name](quick, **({"seed": seed} if name == "uncertainty" else {}))
