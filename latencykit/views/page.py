@@ -533,7 +533,9 @@ def corrected_series(series: Sequence[PageSeries]) -> list[PageSeries]:
         look = (next(free, "c0"), "mark3" if len(series) > 1 else "")
         # The correction supplies the values from where they are twice the raw ones.
         percentiles = 100 * (1 - 10.0 ** -np.arange(0.05, 9, 0.05))
-        moved = corrected.percentile(percentiles) > 2 * own.counted.percentile(percentiles)
+        whole = isinstance(own.counted, Histogram)  # else it supplies all but some statistics
+        raw = own.counted.percentile(percentiles) if whole else 0.0
+        moved = corrected.percentile(percentiles) > 2 * raw
         start = float(percentiles[int(np.argmax(moved))]) if moved.any() else 100.0
         stalls = format_items(max(1, len(diagnosis.detected_stalls)), "stall")
         correction = Doubt(start, 100.0, stalls)
