@@ -224,11 +224,6 @@ def require_data(data: object, name: str) -> None:
         )
 
 
-def has_further_failures(run: Run) -> bool:
-    """True if requests failed, or may have, that are not among the values."""
-    return any(failure_counts(run).values()) or not run.failures_known
-
-
 def failure_counts(run: Run) -> dict[str, int]:
     """Return the numbers of requests without a good latency, by the outcome."""
     return {name: getattr(run, name) for name in FAILURES}

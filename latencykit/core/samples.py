@@ -636,7 +636,7 @@ class Samples(HistogramBacked, Value):
         n = np.bincount(self.outcome, minlength=len(OUTCOMES)).tolist()
         counted = zip(failure_counts(self.run).items(), n[1:], strict=True)
         facts: dict[str, Any] = {name: max(known, k) for (name, known), k in counted}
-        if self._timed_out.size:
+        if n[OUTCOMES.index("timeout")]:
             facts["timeout"] = self._timed_out.min()
         return self.run.replace(**facts)
 

@@ -23,7 +23,7 @@ from latencykit.core.histogram_log import (
     interval_tags,
     merge_logs,
 )
-from latencykit.core.run import PROVENANCE, Run, has_further_failures, require_data
+from latencykit.core.run import PROVENANCE, Run, failure_counts, require_data
 from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.core.summary import Summary
 from latencykit.errors import InvalidArgumentError, require_path
@@ -149,7 +149,7 @@ def _known_facts(series: Iterable[Data]) -> list[str]:
 
 def _fact(run: Run, name: str) -> str:
     if name == "failures_known":
-        return "no" if has_further_failures(run) else ""
+        return "" if run.failures_known and not any(failure_counts(run).values()) else "no"
     fact = getattr(run, name)
     return "" if fact in (None, "unknown") else str(fact)
 

@@ -13,7 +13,7 @@ import pytest
 
 import latencykit as lk
 from latencykit._text import script_json
-from latencykit.core.run import Note, Run, code_of
+from latencykit.core.run import CLOSED, Note, Run, code_of
 from latencykit.views.page import page_html
 from latencykit.views.page_data import page_bins, started
 from latencykit.views.page_series import edges_of, page_series
@@ -51,6 +51,13 @@ def test_requests_that_failed_are_stated(facts):
     one = lk.Histogram.of([1, 2, 3]).with_run(**facts)
     sentence = "Not counted among the answered requests: 3 failed, 2 timed out."
     assert (sentence in trust(one, series_record("a", one))) == bool(facts)
+
+
+def test_some_statistics_of_a_closed_loop_have_a_corrected_curve():
+    stats = {"min": 2551.0, "mean": 75610.0, "max": 7302000.0}
+    data = lk.Summary(stats, {50.0: 2604.0}, 100, run=Run(**CLOSED))
+    assert lk.diagnose(data).verdict == "omits"
+    assert ", corrected" in page_html({"sum": data})
 
 
 def test_it_reaches_for_nothing(page):
