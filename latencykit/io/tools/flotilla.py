@@ -263,7 +263,7 @@ def _column(cell: str) -> _Column:
     cell = _AGAIN.sub("", _WORDS_JOINED.sub(" ", cell))
     stated = _UNIT.search(cell)
     unit = build.unit_in(stated[1] or stated[2]) if stated else None
-    bare = _LINE.sub("", _UNIT.sub("", cell).strip("# "))
+    bare = " ".join(_LINE.sub("", _UNIT.sub("", cell).strip("# ")).split())
     parts = [bare.rsplit(None, 1)] if " " in bare else []
     parts += [bare.split(None, 1)[::-1]] if parts and unit else []  # ``p99 Request Latency (ms)``
     for whose, name in (("", bare), *parts):
