@@ -101,12 +101,14 @@ import ctypes, sys
 library = ctypes.CDLL(sys.argv[1])
 numbers, address, number = ctypes.c_int64 * 3, ctypes.c_void_p, ctypes.c_int64
 begins, ends, slots = numbers(0), numbers(3), numbers(9)
-indptr, index, counts = numbers(), numbers(), numbers()
+indptr, index, counts, sums = numbers(), numbers(), numbers(), numbers()
 decode, arrays = library.lk_rows, [address] * 3
 decode.restype = number
-decode.argtypes = [ctypes.c_char_p, number, *arrays[:2], number, address, number, *arrays, number]
-decode(bytes([2, 3, 4]), 3, begins, ends, 1, slots, 0, indptr, index, counts, 3)
-if [*indptr, *index, *counts] != [0, 2, 0, 0, 3, 0, 1, 2, 0]:
+decode.argtypes = [
+    ctypes.c_char_p, number, *arrays[:2], number, address, number, *arrays, number, address, number
+]
+decode(bytes([2, 1, 4]), 3, begins, ends, 1, slots, 0, indptr, index, counts, 3, sums, 3)
+if [*indptr, *index, *counts, *sums] != [0, 2, 0, 0, 2, 0, 1, 2, 0, 1, 0, 2]:
     sys.exit("what it compiled decodes other counts")
 """
 

@@ -7,7 +7,6 @@ through a function of this module only: `printable`, `on_terminal`, `markdown_te
 
 from __future__ import annotations
 
-import html
 import json
 import os
 import re
@@ -198,6 +197,8 @@ def prose(text: str, style: str, *, listed: bool = False) -> str:
 
 def esc(text: object, limit: int = 300) -> str:
     r"""Return foreign text as HTML text, or as the value of a quoted attribute."""
+    import html  # with all names of characters: 1 ms, for pages alone
+
     return html.escape(printable(str(text), limit), quote=True)
 
 

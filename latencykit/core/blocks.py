@@ -41,6 +41,7 @@ class Block:
     index: Ints  # (nonzero,): bucket indices, ascending within a row
     counts: Ints  # (nonzero,)
     buckets: Buckets  # the layout that all rows share
+    sums: Ints | None = None  # of all rows, per bucket, where decoding them added them up
 
     @property
     def entry_rows(self) -> Ints:
@@ -85,7 +86,7 @@ class Block:
     def kept(self) -> Block:
         """Return the block with its integers as narrow as they can be; a fold needs `widened`."""
         index, counts = self.index.astype(np.min_scalar_type(self.width)), narrowed(self.counts)
-        return replace(self, index=index, counts=counts)
+        return replace(self, index=index, counts=counts, sums=None)
 
     def widened(self) -> Block:
         """Return what `kept` made narrow as it was."""
@@ -215,11 +216,16 @@ class TagPart:
 
 
 def blocks_by_layout(
-    rows: Ints, indptr: Ints, index: Ints, counts: Ints, layouts: Sequence[Buckets]
+    rows: Ints,
+    indptr: Ints,
+    index: Ints,
+    counts: Ints,
+    sums: Ints | None,
+    layouts: Sequence[Buckets],
 ) -> Iterator[Block]:
     """Yield decoded rows as blocks, one for each of the layouts that they are of."""
     kinds = {id(layout): layout for layout in layouts}  # equal headers give the same object
-    together = Block(rows, indptr, index, counts, layouts[0])
+    together = Block(rows, indptr, index, counts, layouts[0], sums)
     if len(kinds) == 1:
         yield together
         return
@@ -287,11 +293,14 @@ class TotalsFold:
     def add(self, block: Block) -> None:
         """Add the block's counts."""
         buckets, index, counts = block.buckets, block.index, block.counts
+        if block.sums is not None:
+            index = nonzero(block.sums)
+            counts = block.sums[index]
         large = int(counts.max(initial=0)) * counts.size >= 1 << 62
         self._sum += sum(counts.tolist()) if large else int(counts.sum())
         if self._sum >= 1 << 63:
             raise InputTooLargeError(_TOO_MUCH)
-        held, needed = self._dense.get(buckets), block.width
+        held, needed = self._dense.get(buckets), int(index.max(initial=-1)) + 1
         if held is None or needed > held.size:
             narrow = np.zeros(0, np.int64) if held is None else held
             wider = np.zeros(needed + 1024, np.int64)

@@ -13,7 +13,7 @@
 #define API __attribute__((visibility("default")))
 #endif
 
-API int64_t lk_version(void) { return 6; } /* raised whenever a signature or meaning changes */
+API int64_t lk_version(void) { return 7; } /* raised whenever a signature or meaning changes */
 
 /* Of a number of one byte: the count that it stands for, and how many buckets it covers. */
 #define COUNT(u) ((u) & 1 ? 0 : (u) >> 1)
@@ -26,9 +26,9 @@ API int64_t lk_version(void) { return 6; } /* raised whenever a signature or mea
 static const uint8_t count_of[128] = {EACH(COUNT)}, covered_by[128] = {EACH(COVERS)};
 
 /* One row of ZigZag LEB128-64b9B varints → their sum, and entries written, at most one per byte, or
-   -1. */
+   -1. Counts are added to those of their buckets, below `width`, too, unless it is 0. */
 static int64_t decode_row(const uint8_t *p, const uint8_t *end, int64_t slots, int64_t *index,
-                          int64_t *counts, uint64_t *sum)
+                          int64_t *counts, uint64_t *sum, uint64_t *sums, int64_t width)
 {
     int64_t at = 0, n = 0;
     uint64_t total = 0; /* cannot wrap: a count above 63 is added to less than 2**63 */
@@ -40,6 +40,10 @@ static int64_t decode_row(const uint8_t *p, const uint8_t *end, int64_t slots, i
             index[n] = at; /* written whether it counts or not: no branch */
             counts[n] = count;
             n += count != 0;
+            if (width) {
+                if (at >= width) return -1;
+                sums[at] += (uint64_t)count;
+            }
             total += (uint64_t)count;
             at += covered_by[u];
             continue;
@@ -65,6 +69,10 @@ static int64_t decode_row(const uint8_t *p, const uint8_t *end, int64_t slots, i
         } else {
             if (half) {
                 if (total > INT64_MAX || (total += half) > INT64_MAX) return -1;
+                if (width) {
+                    if (at >= width) return -1;
+                    sums[at] += half;
+                }
                 index[n] = at;
                 counts[n++] = (int64_t)half;
             }
@@ -77,19 +85,21 @@ static int64_t decode_row(const uint8_t *p, const uint8_t *end, int64_t slots, i
 }
 
 /* Rows of varints → CSR: data[size], begins[n], ends[n], slots[1 or n], indptr[n + 1], index and
-   counts as long as all rows. Returns the number of entries, or -1. */
+   counts as long as all rows; and sums[width] += what all rows have in each bucket. Returns the
+   number of entries, or -1. */
 API int64_t lk_rows(const uint8_t *data, int64_t size, const int64_t *begins, const int64_t *ends,
                     int64_t n, const int64_t *slots, int64_t each, int64_t *indptr, int64_t *index,
-                    int64_t *counts, int64_t room)
+                    int64_t *counts, int64_t room, uint64_t *sums, int64_t width)
 {
     int64_t done = indptr[0] = 0;
+    uint64_t all = 0;
     for (int64_t r = 0; r < n; r++) {
         int64_t begin = begins[r], end = ends[r], entries = -1;
-        uint64_t sum;
+        uint64_t sum = 0;
         if (begin >= 0 && begin <= end && end <= size && end - begin <= room - done)
             entries = decode_row(data + begin, data + end, slots[each ? r : 0], index + done,
-                                 counts + done, &sum);
-        if (entries < 0) return -1;
+                                 counts + done, &sum, sums, width);
+        if (entries < 0 || (width && (all += sum) >> 62)) return -1;
         indptr[r + 1] = done += entries;
     }
     return done;

@@ -11,7 +11,6 @@ import time
 import weakref
 from collections.abc import Iterator, Sequence
 from functools import cache
-from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -266,6 +265,8 @@ def _fault(error: Exception) -> tuple[str, str, str]:
     if any(type(cause).__module__ == "aiohttp.http_exceptions" for cause in _causes(error)):
         return "the server's answer is not valid HTTP", "", "try again, or check the address"
     if isinstance(status, int) and status >= 300:
+        from http import HTTPStatus
+
         phrases = {code.value: f" {code.phrase}" for code in HTTPStatus}
         hints = {401: "check the login", 403: "check the login", 429: "try later"}
         hint = "try later" if status >= 500 else hints.get(status, "check the address")

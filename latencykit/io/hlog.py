@@ -51,7 +51,7 @@ from latencykit.hdr.payload import (
     SHORT,
     Payloads,
     between,
-    decode_rows,
+    decode_summed,
     open_payload,
     open_payloads,
 )
@@ -295,7 +295,7 @@ def blocks_of_payloads(
         some, entries = payloads[begin:end], None
         while entries is None:
             try:
-                entries = decode_rows(some)
+                entries = decode_summed(some)
             except RowError as bad:
                 refuse(int(rows[begin + bad.row]), str(bad))
                 some.ends[bad.row] = some.begins[bad.row]  # where that returns: an empty interval

@@ -564,21 +564,26 @@ _PROMPT = (
     rb"|(?:PS )?[A-Z]:\\[^\n<>|]{0,80}>)"
 )
 _SECONDS = rb"\t\d+m\d+[.,]\d+s(?:\r?\n|\Z)"
+_CLOSING = (rb"(?<=<)/(?:code|pre|p)>|(?<=`)``", rb"/(?:code|pre|p)>", rb"``")
+# Each pattern begins with a byte that it needs: lookbehinds first take ten times as long.
 PASTED = (
     (re.compile(rb"\A\xef\xbb\xbf"), b""),
     # colours and links; what clears a line or the screen parts one report from the next
     (re.compile(rb"\x1b(?:\[[\d;]{0,30}m|\]8;[^\x07\x1b]*+(?:\x07|\x1b\\))"), b""),
-    (re.compile(rb"(?<!\d)\xc2\xa0|\xc2\xa0(?!\d)"), b" "),  # not of a number of French
+    (re.compile(rb"\xc2\xa0(?:(?<!\d..)|(?!\d))"), b" "),  # not of a number of French
     (re.compile(rb"(?m)^( {0,8})(?:```|~~~)(?:[\w-]{0,20}(?=\r?$))?"), rb"\1"),
-    (re.compile(rb"(?m)(?<![ ]) ++(?=\r?$)"), b""),
+    (re.compile(rb"(?m) (?<!  ) *+(?=\r?$)"), b""),
     (re.compile(rb"(?m)^`([^`\n]{1,4000})`(?=\r?$)"), rb"\1"),
-    (re.compile(rb"(?<![*/\w])\*\*([\w.+\xc2-][^*/\n]{0,200})\*\*(?![*/])"), rb"\1"),
-    (re.compile(rb"(?m)(?<![>\s])(?:</(?:code|pre|p)>|```)+(?=\r?$)"), b""),
+    (re.compile(rb"\*\*(?<![*/\w]..)([\w.+\xc2-][^*/\n]{0,200})\*\*(?![*/])"), rb"\1"),
+    (re.compile(rb"(?m)[<`](?<![>\s].)(?:%s)(?:<%s|`%s)*(?=\r?$)" % _CLOSING), b""),
     (re.compile(rb"(?m)^(?:</code>)?</?pre>(?:<code[^>\n]{0,80}>)?"), b""),
     (re.compile(rb"(?m)" + _PROMPT + rb"(?=\r?$)"), b""),
     (re.compile(rb"(?m)^\[[\w.-]{1,80}@[^\]\n]{1,80}\][$#%>] (?=\S)"), b"$ "),
-    (re.compile(rb"(?<=[^\n])\n+real%suser%ssys%s\s*\Z" % ((_SECONDS,) * 3)), b"\n"),  # bash's time
-    (re.compile(rb"(?<=\n)[$%#\xe2\x9d\xaf]{1,3}\s*\Z"), b""),
+    (
+        re.compile(rb"\n(?<=[^\n]\n)\n*real%suser%ssys%s\s*\Z" % ((_SECONDS,) * 3)),
+        b"\n",
+    ),  # bash's time
+    (re.compile(rb"\n[$%#\xe2\x9d\xaf]{1,3}\s*\Z"), b"\n"),
 )
 """A byte order mark, colours, fixed blanks, blanks at ends, marks of Markdown and HTML, prompts."""
 COMMANDS = ((re.compile(rb"(?m)(?:^[$\xe2\x9d\xaf]{1,3}|" + _PROMPT + rb") [^\n]*"), b""),)
