@@ -7,7 +7,7 @@ with the length of a log.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
@@ -42,6 +42,7 @@ class Block:
     counts: Ints  # (nonzero,)
     buckets: Buckets  # the layout that all rows share
     sums: Ints | None = None  # of all rows, per bucket, where decoding them added them up
+    encoded: Callable[[Ints], Kept] | None = None  # its rows as they were before that, to keep
 
     @property
     def entry_rows(self) -> Ints:
@@ -83,13 +84,17 @@ class Block:
         )
         return Block(rows, np.append(0, np.cumsum(lengths)), index, counts, self.buckets)
 
-    def kept(self) -> Block:
+    def kept(self) -> Kept:
+        """Return what takes the least memory to give this block again."""
+        return self.narrow() if self.encoded is None else self.encoded(self.rows)
+
+    def narrow(self) -> Block:
         """Return the block with its integers as narrow as they can be; a fold needs `widened`."""
         index, counts = self.index.astype(np.min_scalar_type(self.width)), narrowed(self.counts)
-        return replace(self, index=index, counts=counts, sums=None)
+        return Block(self.rows, self.indptr, index, counts, self.buckets)
 
     def widened(self) -> Block:
-        """Return what `kept` made narrow as it was."""
+        """Return what `narrow` made narrow as it was."""
         index, counts = (x.astype(np.int64, copy=False) for x in (self.index, self.counts))
         return replace(self, index=index, counts=counts)
 
@@ -117,6 +122,21 @@ def narrowed(values: Ints) -> AnyArray:
     return values.astype(np.min_scalar_type(int(values.max(initial=0))))
 
 
+class Kept(Protocol):
+    """A block between two questions."""
+
+    @property
+    def rows(self) -> Ints:
+        """Which interval each row is."""
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that it takes, in bytes."""
+
+    def widened(self) -> Block:
+        """Return the block."""
+
+
 class Part(Protocol):
     """Where the intervals of a log come from: a file, memory, or another log seen differently."""
 
@@ -125,11 +145,11 @@ class Part(Protocol):
 
 
 class MemoryPart:
-    """Intervals held as blocks in memory; integers may be narrow there."""
+    """Intervals held as blocks in memory; integers may be narrow there, or still encoded."""
 
     in_memory = True
 
-    def __init__(self, blocks: Sequence[Block]) -> None:
+    def __init__(self, blocks: Sequence[Kept]) -> None:
         self._blocks = tuple(block for block in blocks if block.rows.size)
         self._first = np.array([block.rows.min() for block in self._blocks], np.int64)
         self._last = np.array([block.rows.max() for block in self._blocks], np.int64)
@@ -142,13 +162,12 @@ class MemoryPart:
         wanted = np.zeros(high - low + 1, np.bool_)
         wanted[rows - low] = True
         for at in np.flatnonzero((self._last >= low) & (self._first <= high)).tolist():
-            block = self._blocks[at]
-            inside = (block.rows >= low) & (block.rows <= high)
-            chosen = np.flatnonzero(inside & wanted.take(block.rows - low, mode="clip"))
-            if chosen.size < block.rows.size:
-                block = block.take(chosen)
+            kept = self._blocks[at]
+            inside = (kept.rows >= low) & (kept.rows <= high)
+            chosen = np.flatnonzero(inside & wanted.take(kept.rows - low, mode="clip"))
             if chosen.size:
-                yield block.widened()
+                block = kept.widened()
+                yield block if chosen.size == block.rows.size else block.take(chosen)
 
 
 class TagPart:
@@ -197,7 +216,7 @@ class TagPart:
             of_layout: dict[Buckets, list[Block]] = {}
             size = 0
             for block in self._part.blocks(wanted):
-                of_layout.setdefault(block.buckets, []).append(block.kept())
+                of_layout.setdefault(block.buckets, []).append(block.narrow())
                 size += of_layout[block.buckets][-1].nbytes
                 if size > _TAG_BYTES:
                     break

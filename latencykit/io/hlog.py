@@ -20,6 +20,7 @@ import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
@@ -30,11 +31,12 @@ from numpy.typing import NDArray
 
 from latencykit._arrays import as_positions
 from latencykit._limits import current_limits
+from latencykit._records import record
 from latencykit._text import LONGEST_WORD, printable
 from latencykit._threads import ahead, jobs
 from latencykit._typing import AnyArray, Floats, Ints
 from latencykit.core import is_samples
-from latencykit.core.blocks import Block, MemoryPart, TotalsFold, blocks_by_layout
+from latencykit.core.blocks import Block, Kept, MemoryPart, TotalsFold, blocks_by_layout
 from latencykit.core.buckets import COST, CellBuckets, Counts, HdrBuckets, cost, on_grid, widest
 from latencykit.core.histogram_log import HistogramLog, blocks_of, interval_tags, shifted
 from latencykit.core.quantiles import median
@@ -48,6 +50,7 @@ from latencykit.errors import (
     RowError,
 )
 from latencykit.hdr.payload import (
+    HEADER_BYTES,
     SHORT,
     Payloads,
     between,
@@ -300,7 +303,28 @@ def blocks_of_payloads(
                 refuse(int(rows[begin + bad.row]), str(bad))
                 some.ends[bad.row] = some.begins[bad.row]  # where that returns: an empty interval
         kinds = [layout.buckets for layout in some.layouts]
-        yield from blocks_by_layout(rows[begin:end], *entries, kinds)
+        for block in blocks_by_layout(rows[begin:end], *entries, kinds):
+            compiled = block.sums is not None  # and so it takes no longer to decode them again
+            yield replace(block, encoded=partial(EncodedBlock, some)) if compiled else block
+
+
+@record(eq=False)
+class EncodedBlock:
+    """Intervals of one layout as they were written, half as large as decoded."""
+
+    payloads: Payloads
+    rows: Ints
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that it takes, in bytes: of the bodies, and of where each lies."""
+        return int(self.payloads.sizes.sum()) + (HEADER_BYTES + 24) * self.rows.size
+
+    def widened(self) -> Block:
+        """Return the intervals, decoded."""
+        indptr, index, counts, sums = decode_summed(self.payloads)
+        buckets = self.payloads.layouts[0].buckets
+        return Block(self.rows, indptr, index, counts, buckets, sums)
 
 
 class HlogPart:
@@ -681,7 +705,7 @@ class _Scan:
     def decode(self) -> None:
         """Decode the intervals: sum them up, and keep them unless they take too much memory."""
         total: TotalsFold | None = TotalsFold()
-        blocks, size = list[Block](), 0
+        blocks, size = list[Kept](), 0
         for block in self.part.blocks(np.arange(len(self.found))):
             try:
                 if total is not None:

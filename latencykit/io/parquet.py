@@ -215,7 +215,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG0
                 "counts": counts[order],
             }
             intervals = len(facts["series"][name].get("start", [0]))
-            blocks[name].append(json_native.block_of(record, intervals).kept())
+            blocks[name].append(json_native.block_of(record, intervals).narrow())
         return {
             name: _rebuilt(frame, facts["layouts"], blocks[name])
             for name, frame in facts["series"].items()

@@ -53,7 +53,8 @@ static long rows_and_tables(void)
     int64_t *ends = buffer(rows, 8), *slots = buffer(each ? rows : 1, 8);
     int64_t *indptr = buffer(rows + 1, 8), *begins = buffer(rows, 8);
     int64_t *index = buffer(size, 8), *counts = buffer(size, 8), entries;
-    uint64_t mode = dice() % 5;
+    int64_t summed;
+    uint64_t mode = dice() % 5, *sums;
     for (int64_t i = 0; i < size; i++) {
         uint64_t x = dice(), y = x >> 8 & 15;
         data[i] = (uint8_t)(mode == 0 ? x : mode == 1 ? x & 127 : mode == 2 ? (y ? 255 : x)
@@ -62,7 +63,16 @@ static long rows_and_tables(void)
     lie(begins, ends, rows, size);
     for (int64_t i = 0; i < (each ? rows : 1); i++)
         slots[i] = dice() % 3 ? 1 + (int64_t)(dice() % 5000) : wild();
-    entries = lk_rows(data, size, begins, ends, rows, slots, each, indptr, index, counts, size);
+    summed = dice() % 2 ? 0 : (int64_t)(dice() % 300);
+    sums = calloc(summed ? (size_t)summed : 1, 8);
+    entries = lk_rows(data, size, begins, ends, rows, slots, each, indptr, index, counts, size,
+                      sums, summed);
+    if (entries >= 0 && summed) {
+        int64_t left = 0;
+        for (int64_t i = 0; i < entries; i++) sums[index[i]] -= (uint64_t)counts[i];
+        for (int64_t i = 0; i < summed; i++) left |= (int64_t)sums[i];
+        if (left) abort(); /* the sums are those of the entries */
+    }
     for (int64_t i = 0; i < entries; i++)
         if (index[i] >= width) width = index[i] + 1;
     if (entries >= 0 && width < 100000) {
@@ -74,6 +84,7 @@ static long rows_and_tables(void)
         tabulated(indptr, rows, index, counts, entries, width);
     }
     free(data), free(ends), free(slots), free(indptr), free(index), free(counts), free(begins);
+    free(sums);
     return entries >= 0;
 }
 

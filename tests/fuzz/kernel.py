@@ -99,10 +99,14 @@ def _answers(bodies: list[bytes], slots: int) -> tuple[np.ndarray, ...]:
     layouts = [replace(layout, slots=slots)]
     begins = ends - [len(body) for body in bodies]
     data = b"".join(bodies)
-    arrays = payload._decode(payload.Payloads(layouts, data, begins, ends), 1 << 20)
+    *arrays, sums = payload._decode(payload.Payloads(layouts, data, begins, ends), 1 << 20)
+    width = int(arrays[1].max(initial=0)) + 1
     table, line = np.zeros((3, 7)), np.arange(ends.size) % 3
-    kernel.tabulate(table, line, *arrays, np.arange(int(arrays[1].max(initial=0)) + 1) % 7)
-    return *arrays, table
+    kernel.tabulate(table, line, *arrays, np.arange(width) % 7)
+    if sums is None:
+        sums = np.zeros(width, np.int64)
+        np.add.at(sums, arrays[1], arrays[2])
+    return *arrays, table, sums[:width]
 
 
 def _outcome(action: Callable[[], tuple[np.ndarray, ...]]) -> tuple[np.ndarray, ...] | str:
