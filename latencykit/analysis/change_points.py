@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from latencykit import errors
 from latencykit._arrays import as_positions
 from latencykit._records import record
 from latencykit._typing import Floats, PathOrFrame
@@ -21,12 +22,6 @@ from latencykit.core.histogram import histogram_of, statistic_of
 from latencykit.core.repr_html import listing_html
 from latencykit.core.summary import Summary
 from latencykit.core.trimmed import statistic_name
-from latencykit.errors import (
-    DataNotAvailableError,
-    InputTooLargeError,
-    InvalidArgumentError,
-    require,
-)
 from latencykit.units import format_change
 
 if TYPE_CHECKING:
@@ -114,16 +109,16 @@ def change_positions(
     # than in series with that correlation and without a change.
     series = np.asarray(values, np.float64)
     if series.ndim != 1 or not np.isfinite(series).all():
-        raise InvalidArgumentError(
+        raise errors.InvalidArgumentError(
             "change points need one finite number per run; leave out runs without one"
         )
     if (1.0 / (permutations + 1)) > alpha or min_runs < 2:
-        raise InvalidArgumentError(
+        raise errors.InvalidArgumentError(
             f"{permutations} permutations cannot show a probability of {alpha:g}; it takes "
             f"{round(1 / alpha) - 1}"
         )
     if series.size > _MOST_RUNS:
-        raise InputTooLargeError(
+        raise errors.InputTooLargeError(
             f"{series.size:,} runs are more than {_MOST_RUNS:,}; look at a part of them"
         )
     scale = np.log(series) if (series > 0).all() else series
@@ -276,7 +271,7 @@ def change_points(
     [(18, 0.4)]
     """
     given = runs.values() if isinstance(runs, Mapping) else runs
-    require(given, Iterable, "runs or numbers, oldest first: [run, run, …]")
+    errors.require(given, Iterable, "runs or numbers, oldest first: [run, run, …]")
     listed = list(given)
     name, values = statistic_name(str(statistic)), []
     for position, run in enumerate(listed):
@@ -288,7 +283,7 @@ def change_points(
         values.append(statistic_of(data, name))
         if np.isnan(values[-1]):
             source = data.run.source or f"run {position}"
-            raise DataNotAvailableError(
+            raise errors.DataNotAvailableError(
                 f"{source}: does not support {name}; choose a statistic that every run supports, "
                 "such as p50 or mean"
             )

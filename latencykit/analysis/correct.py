@@ -17,6 +17,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from latencykit import errors
 from latencykit._arrays import ragged
 from latencykit._records import record
 from latencykit._text import option
@@ -29,12 +30,6 @@ from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog, mapped_through
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
-from latencykit.errors import (
-    AlreadyCorrectedError,
-    DataNotAvailableError,
-    InputTooLargeError,
-    InvalidArgumentError,
-)
 from latencykit.units import NANOSECONDS, format_duration, parse_duration
 
 _AT_ONCE = 1 << 20  # fills, or buckets, per pass
@@ -51,12 +46,12 @@ def fill(
 ) -> Iterator[tuple[Ints, Ints, Ints]]:
     """Yield the rows, bucket indices and counts to add, in pieces of bounded size."""
     if interval < 1:
-        raise InvalidArgumentError(
+        raise errors.InvalidArgumentError(
             "the expected interval must be at least one step of the values' resolution"
         )
     number = fills_of(values, interval)
     if float((number + 1.0) @ counts) >= _MOST:
-        raise InputTooLargeError(
+        raise errors.InputTooLargeError(
             "the fills would not fit in 63 bits; the interval is far shorter than the stalls"
         )
     filled = np.flatnonzero(number)
@@ -170,7 +165,7 @@ def correct(
     """
     data = cast("Samples | HistogramLog | Histogram", as_data(data, "correct", unit))
     if isinstance(data, Summary):
-        raise DataNotAvailableError(
+        raise errors.DataNotAvailableError(
             "a summary has no distribution to correct; read an output that keeps a histogram or "
             "samples"
         )
@@ -181,12 +176,12 @@ def correct(
         "schedule": "it was measured from a schedule",
     }
     if run.corrected in by and not force:
-        raise AlreadyCorrectedError(
+        raise errors.AlreadyCorrectedError(
             f"{run.source or run.tool or 'this'}: {by[run.corrected]}; correcting twice invents "
             "latencies; in Python, force=True does it"
         )
     if (reason := contradiction(data)) is not None and not force:
-        raise DataNotAvailableError(
+        raise errors.DataNotAvailableError(
             f"{run.source or run.tool or 'this'}: {reason}; nothing is derived"
         )
     interval = expected_interval_of(data, expected_interval, rate=rate, connections=connections)
@@ -197,7 +192,7 @@ def correct(
         top = raw.buckets.high(raw.index) * NANOSECONDS.get(raw.unit, 1.0)
         fills = float(np.maximum(top / interval - 1, 0) @ raw.counts)
         if fills > RULES.max_fills and fills > RULES.max_fills_per_request * raw.count:
-            raise InvalidArgumentError(
+            raise errors.InvalidArgumentError(
                 f"an expected interval of {_shown(interval, data.unit)} would add {fills:,.0f} "
                 f"requests to the {raw.count:,} that were measured; give the time between two "
                 "requests of one connection, with its unit, such as 10ms"
@@ -249,7 +244,7 @@ def expected_interval_of(
     elif rate or not run.expected_interval:
         speed = rate or run.rate
         if not speed:
-            raise InvalidArgumentError(
+            raise errors.InvalidArgumentError(
                 f"the expected interval is unknown; give it ({option('expected-interval')}), or "
                 f"the rate of all connections together and their number ({option('rate')}, "
                 f"{option('connections')})"
@@ -258,7 +253,7 @@ def expected_interval_of(
     else:
         interval = run.expected_interval
     if not interval > 0:
-        raise InvalidArgumentError(
+        raise errors.InvalidArgumentError(
             "an expected interval must be longer than nothing, not "
             f"{stated if stated is not None else interval}"
         )
@@ -347,7 +342,7 @@ class _FilledPart:
         for block in self._part.blocks(rows):
             layout: Buckets = block.buckets
             if not isinstance(layout, HdrBuckets):
-                raise DataNotAvailableError(
+                raise errors.DataNotAvailableError(
                     "only logs with HDR buckets can be back-filled; take log.histogram() and "
                     "correct that"
                 )

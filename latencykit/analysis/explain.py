@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from latencykit import units
 from latencykit._arrays import Value, as_positions
 from latencykit._records import record
 from latencykit._text import brief_list, format_items
@@ -50,15 +51,7 @@ from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.errors import DataNotAvailableError, InvalidArgumentError
 from latencykit.io import registry
 from latencykit.io.events import read_events
-from latencykit.units import (
-    Moment,
-    format_duration,
-    format_moment,
-    format_percentile,
-    format_value,
-    in_unit,
-    parse_moment,
-)
+from latencykit.units import Moment
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -169,11 +162,11 @@ class Explanation(Value):
             rows.append((named, *shares, "" if np.isnan(row["low"]) else lift, mark))
         above = f"of those above {self.above}"
         header = ("", "of all requests", above, "lift (95 %)", "significant")
-        title = f"Requests above {self.above} ({format_value(self.threshold, 'ns')})"
+        title = f"Requests above {self.above} ({units.format_value(self.threshold, 'ns')})"
         return listing_html(title, header, rows, [*self.findings, *self.notes])
 
     def __repr__(self) -> str:
-        limit = format_value(self.threshold, "ns")
+        limit = units.format_value(self.threshold, "ns")
         named = [f"{row.attribute}={row.value}" for row in self.suspects.itertuples()]
         return f"Explanation({', '.join(named) or 'no suspects'} above {self.above}, {limit})"
 
@@ -269,7 +262,7 @@ def explain(
         )
     inside = np.ones(len(data), np.bool_)
     if between is not None:
-        first, last = (parse_moment(moment, data.epoch) for moment in between)
+        first, last = (units.parse_moment(moment, data.epoch) for moment in between)
         inside = (data.offsets >= first) & (data.offsets < last)
     timed_out = np.zeros(len(data), np.bool_)
     if data.outcome is not None:
@@ -361,7 +354,7 @@ def _thresholds(
     for given in RULES.scanned_percentiles if above is None else (above,):
         text, level = threshold_name(given)
         if level is None:
-            limits = [float(in_unit(given, "ns"))]
+            limits = [float(units.in_unit(given, "ns"))]
         else:
             limits = [_quantile(values, level)]
             if above is None and rest.any():  # of the others, unless all that are kept exceed it
@@ -373,7 +366,7 @@ def _thresholds(
         every = bool(possible[-1].slow(values, timed_out).all())
         raise InvalidArgumentError(
             f"{name}{': ' if name else ''}{'every' if every else 'no'} request is slower than "
-            f"{format_duration(limits[-1])}; choose another threshold than {text}"
+            f"{units.format_duration(limits[-1])}; choose another threshold than {text}"
         )
     return thresholds
 
@@ -390,14 +383,15 @@ class _Look:
 
 def _span_sentence(inside: Ints, others: Ints) -> str:
     """What distinguishes the selected span from the rest of the run."""
-    median = format_duration(_quantile(inside, 50))
+    median = units.format_duration(_quantile(inside, 50))
     text = f"the span has {format_items(inside.size, 'request')}, p50 {median}"
     if not others.size:
         return text
     tail = _quantile(others, 99)
     return (
         f"{text}; {_percent(float((inside > tail).mean()))} of them exceed the p99 of the others, "
-        f"{format_duration(tail)} (their p50 is {format_duration(_quantile(others, 50))})"
+        f"{units.format_duration(tail)} (their p50 is "
+        f"{units.format_duration(_quantile(others, 50))})"
     )
 
 
@@ -778,9 +772,9 @@ def _nothing(found: Coincidence | None) -> str:
         return "nothing was compared: the source states neither start times nor further columns"
     stalls, seen = found.stalls["duration"], "no stall, period"
     if len(stalls) == 1:
-        seen = f"a stall of {format_duration(1e9 * float(stalls.max()))} shows, but no period"
+        seen = f"a stall of {units.format_duration(1e9 * float(stalls.max()))} shows, but no period"
     elif len(stalls):
-        longest = format_duration(1e9 * float(stalls.max()))
+        longest = units.format_duration(1e9 * float(stalls.max()))
         seen = f"{len(stalls)} stalls of up to {longest} show, but no period"
     return (
         f"{seen} or other pattern over time stands out; not excluded: what further columns would "
@@ -821,7 +815,7 @@ def _own_times(when: Floats, look: _Look, attributes: Sequence[Attribute]) -> li
             if np.unique(at * np.int64(20) // (last - first + 1)).size < RULES.own_parts:
                 continue
             share = _percent(float(hits[code] / late.sum()))
-            begin = format_moment(float(when[order][places[0]] - when[order][0]))
+            begin = units.format_moment(float(when[order][places[0]] - when[order][0]))
             name = f"{attribute.name}={attribute.values[code]}"
             texts.append(
                 f"{share} of the requests above {look.threshold.name} have {name} "
@@ -868,11 +862,11 @@ def _cause_sentences(frame: pd.DataFrame, look: _Look) -> list[str]:
             name = threshold.name
             if threshold.percentile is None:
                 share = 1 - float(look.world.slow.mean())
-                name = f"p{format_percentile(round(100 * share, 3))}"
+                name = f"p{units.format_percentile(round(100 * share, 3))}"
             text += (
                 f"; if they were like the rest, {name} would be "
-                f"{format_duration(threshold.value * (1 - row.explains))} instead of "
-                f"{format_duration(threshold.value)}"
+                f"{units.format_duration(threshold.value * (1 - row.explains))} instead of "
+                f"{units.format_duration(threshold.value)}"
             )
         sentences.append(text)
     return sentences

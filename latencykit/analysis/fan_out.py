@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
+from latencykit import errors, units
 from latencykit._arrays import as_positions
 from latencykit._records import record
 from latencykit._text import format_items
@@ -50,19 +51,6 @@ from latencykit.core.quantiles import (
 from latencykit.core.repr_html import listing_html
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
-from latencykit.errors import (
-    DataNotAvailableError,
-    InvalidArgumentError,
-    require,
-)
-from latencykit.units import (
-    NANOSECONDS,
-    format_duration,
-    format_percentile,
-    format_row,
-    format_value,
-    parse_percentile,
-)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -144,7 +132,7 @@ def leaf_percentile(percentile: ArrayLike, n: int, k: int | None = None) -> Floa
 def samples_needed(percentile: float) -> int:
     """Return how many independent values it takes to support a percentile: ten lie above it."""
     if not 0 <= percentile < 100:
-        raise InvalidArgumentError(
+        raise errors.InvalidArgumentError(
             f"no sample bounds p{percentile:g}; a percentile from 0 to below 100 can be bounded"
         )
     return math.ceil(LEAST_ABOVE / (1 - percentile / 100) * (1 - 1e-12))
@@ -162,11 +150,11 @@ def _log_below(above: ArrayLike) -> Floats:
 
 
 def _check(n: int, k: int | None = None) -> None:
-    require(n, (int, float, np.number), "a number of calls")
+    errors.require(n, (int, float, np.number), "a number of calls")
     if n < 1:
-        raise InvalidArgumentError(f"a fan-out must be at least 1, not {n}")
+        raise errors.InvalidArgumentError(f"a fan-out must be at least 1, not {n}")
     if k is not None and not 1 <= k <= n:
-        raise InvalidArgumentError(
+        raise errors.InvalidArgumentError(
             f"a quorum of {k} of {n} calls is impossible; it must be from 1 to {n}"
         )
 
@@ -192,11 +180,11 @@ def hedged(high: Floats, above: Floats, delay: float, shared: float = 0.0) -> He
     # It is min(X, d + Y), whose survival function is S(t) before d and S(t) S(t − d) from there on.
     # Between two buckets the value above is taken.
     if not delay >= 0:
-        raise InvalidArgumentError(
+        raise errors.InvalidArgumentError(
             f"a hedge cannot be sent {delay} after its request; the delay must be 0 or more"
         )
     if not 0 <= shared <= 1:
-        raise InvalidArgumentError(
+        raise errors.InvalidArgumentError(
             f"the shared part of slowness must be between 0 and 1, not {shared}"
         )
     values = np.unique(np.concatenate((high, high + delay, [delay])))
@@ -421,16 +409,16 @@ class FanOut(Distribution):
 
     def __repr__(self) -> str:
         shown = ", ".join(
-            f"{name} {format_value(self.percentile(p), self.unit)}"
+            f"{name} {units.format_value(self.percentile(p), self.unit)}"
             for name, p in (("p50", 50.0), ("p99", 99.0))
         )
         return f"FanOut({self}, {self.model}, {shown})"
 
     def _repr_html_(self) -> str:
-        show = partial(format_value, unit=self.unit)
+        show = partial(units.format_value, unit=self.unit)
         rows = self.rows([50.0, 90.0, 99.0, 99.9])
         lines = [
-            f"{100 * share:.3g} % wait longer than p{format_percentile(p)} of one call"
+            f"{100 * share:.3g} % wait longer than p{units.format_percentile(p)} of one call"
             for p, share in self.above.items()
             if p == 99.0
         ]
@@ -439,7 +427,10 @@ class FanOut(Distribution):
         return listing_html(
             f"Latency of users: {self} ({self.model})",
             ("percentile", "latency"),
-            [(f"p{format_percentile(row.percentile)}", format_row(row, show)) for row in rows],
+            [
+                (f"p{units.format_percentile(row.percentile)}", units.format_row(row, show))
+                for row in rows
+            ],
             [*lines, self.note],
         )
 
@@ -538,14 +529,14 @@ def fan_out(
     (0.634, True, False)
     """
     numbers = [n] if isinstance(n, int | np.integer) else n
-    require(numbers, (list, tuple, range, np.ndarray), "a number of calls, or several")
+    errors.require(numbers, (list, tuple, range, np.ndarray), "a number of calls, or several")
     if not len(numbers):
-        raise InvalidArgumentError("a fan-out needs a number of calls, such as 100")
+        raise errors.InvalidArgumentError("a fan-out needs a number of calls, such as 100")
     for number in numbers:
         _check(number, quorum)
     data = as_data(data, "a fan-out", unit)
     leaf = histogram_of(data, "a fan-out")
-    delay = None if hedge is None else float(leaf.percentile(parse_percentile(hedge)))
+    delay = None if hedge is None else float(leaf.percentile(units.parse_percentile(hedge)))
     strategy = _Strategy(leaf, quorum, delay, tuple(shares))
     sent = isinstance(data, Samples) and data.start is not None and bool(data.good.any())
     if independent or leaf.censored or not (sent or isinstance(data, HistogramLog)):
@@ -571,7 +562,7 @@ def fan_out(
             results.append(_drawn(users, leaf, shares, n=number, quorum=quorum, note=note))
     else:  # the intervals of a log, or of samples by their start times, all tags together
         log: Any = data.to_log(by_start=True) if isinstance(data, Samples) else data
-        log = in_succession(log.to_unit("ns") if log.unit in NANOSECONDS else log)
+        log = in_succession(log.to_unit("ns") if log.unit in units.NANOSECONDS else log)
         if len(log.tags) > 1:
             log = log.with_tag("").resample(float(median(log.lengths)) or 1.0)
         results = _mixtures(log, strategy, numbers)
@@ -681,7 +672,7 @@ def _mixtures(log: HistogramLog, strategy: _Strategy, numbers: Sequence[int]) ->
             fold.raise_to(narrower)
         narrower = fold if hedges else None
         note = (
-            f"mixed over {format_duration(width * 1e9)}, so that each has at least {_CROWD} "
+            f"mixed over {units.format_duration(width * 1e9)}, so that each has at least {_CROWD} "
             "requests per call"
         )
         for result in fold.results():
@@ -813,16 +804,16 @@ def sequential(data: Data | PathOrFrame, n: int, *, unit: str | None = None) -> 
     [2000.0, 4000.0, 6000.0]
     """
     if n < 1:
-        raise InvalidArgumentError(f"a sequence has at least 1 call, not {n}")
+        raise errors.InvalidArgumentError(f"a sequence has at least 1 call, not {n}")
     data = as_data(data, "a sum", unit)
     leaf = histogram_of(data, "a sum")
     if leaf.censored:
-        raise DataNotAvailableError(
+        raise errors.DataNotAvailableError(
             f"{leaf.censored:,} values are known only to be at least {leaf.censored_at:g} "
             f"{leaf.unit}: a sum of them is unknown"
         )
     facts: dict[str, Any] = {"n": n, "sequential": True}
-    in_turn = 1 < n <= leaf.count // 2 and data.unit in NANOSECONDS
+    in_turn = 1 < n <= leaf.count // 2 and data.unit in units.NANOSECONDS
     if isinstance(data, Samples) and data.start is not None and in_turn:
         order = np.flatnonzero(data.good)[np.argsort(data.start[data.good], kind="stable")]
         took = _in_a_row(data.start[order], data.duration[order], data.values[order][None], n)
@@ -853,7 +844,7 @@ class _Replies:
     """Requests of intervals, each answered at a random moment of its own, in a random order."""
 
     def __init__(self, starts: Floats, lengths: Floats, unit: str, count: int) -> None:
-        self._starts, self._lengths, self._scale = starts, lengths, NANOSECONDS.get(unit, 0.0)
+        self._starts, self._lengths, self._scale = starts, lengths, units.NANOSECONDS.get(unit, 0.0)
         # A few are drawn again and again.
         self._share = _REPLIES / count if self._scale == 0.0 else min(1.0, _REPLIES / count)
         self._rng, self._parts = np.random.default_rng(0), list[Floats]()

@@ -7,18 +7,12 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
+from latencykit import errors
 from latencykit._arrays import ragged
 from latencykit._text import option
 from latencykit._typing import Floats, Ints, PathOrFrame
 from latencykit.analysis.given import as_data
 from latencykit.core.samples import Samples
-from latencykit.errors import (
-    AlreadyCorrectedError,
-    DataNotAvailableError,
-    InputTooLargeError,
-    InvalidArgumentError,
-    require,
-)
 from latencykit.units import format_count, format_duration, format_rate
 
 _SLACK = 0.05  # of an interval: variation of the pacing
@@ -86,18 +80,18 @@ def retime(
     run = samples.run
     name = run.source or run.tool or "these samples"
     if run.corrected in ("us", "tool", "schedule") and not force:
-        raise AlreadyCorrectedError(
+        raise errors.AlreadyCorrectedError(
             f"{name}: already timed from a schedule or "
             "corrected; in Python, force=True re-times them"
         )
-    require(samples, Samples, "samples, which have the start of each request")
+    errors.require(samples, Samples, "samples, which have the start of each request")
     if samples.start is None:
-        raise DataNotAvailableError(
+        raise errors.DataNotAvailableError(
             "re-timing needs the start of each request, which these samples do not have"
         )
     speed = rate or run.rate
     if not speed or speed <= 0:
-        raise InvalidArgumentError(
+        raise errors.InvalidArgumentError(
             f"re-timing needs the rate of all connections together: {option('rate')}"
         )
     if not len(samples):
@@ -106,7 +100,7 @@ def retime(
     start, took = samples.start[order], samples.duration[order]
     seconds = max(float(start[-1] - start[0]) / 1e9, 1 / speed)
     if rate and start.size - _FEW > _MOST_RATIO * rate * seconds:
-        raise InvalidArgumentError(
+        raise errors.InvalidArgumentError(
             f"{name}: {format_rate(start.size / seconds)} per second were sent, more than "
             f"{rate:g}; {option('rate')} is the rate of all connections together"
         )
@@ -174,7 +168,7 @@ def _on_schedule(
     slot = np.rint(sent - late).astype(np.int64)
     omitted = np.where(grown > interval * (1 - _SLACK), np.floor(grown / interval + _SLACK), 0)
     if omitted.sum() > _MOST:
-        raise InputTooLargeError(
+        raise errors.InputTooLargeError(
             f"{samples.run.source or samples.run.tool or 'these samples'}: re-timing would add "
             f"{omitted.sum():,.0f} requests, at most {_MOST:,} are added; "
             "leave out the slowest requests, or check their unit"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from latencykit import units
 from latencykit._records import record
 from latencykit._text import option
 from latencykit._typing import PathOrFrame
@@ -31,14 +32,6 @@ from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
 from latencykit.core.trimmed import statistic_name, trimmed
 from latencykit.errors import DataNotAvailableError, InvalidArgumentError
-from latencykit.units import (
-    NANOSECONDS,
-    format_duration,
-    format_percentile,
-    format_range,
-    format_value,
-    parse_duration,
-)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -161,14 +154,14 @@ class SLORow:
         if math.isinf(self.value) and self.outcome == "missed":
             return "failed"
         if not self.resolved:
-            return format_range(self.bucket_low, self.bucket_high, self.text)
+            return units.format_range(self.bucket_low, self.bucket_high, self.text)
         return self.text(self.value)
 
     def text(self, value: float) -> str:
         """Return a value of this row with its unit; empty where there is none."""
         if not math.isfinite(value):
             return ""
-        return f"{100 * value:.3g} %" if self.is_share else format_value(value, self.unit)
+        return f"{100 * value:.3g} %" if self.is_share else units.format_value(value, self.unit)
 
     @property
     def is_share(self) -> bool:
@@ -246,11 +239,11 @@ def seconds_of(data: Any) -> float:
 def without_under_way(data: Any, rate: float | None = None) -> Any:
     """Leave out requests that were under way when a run ended: they did not fail."""
     seconds = seconds_of(data)
-    if not (data.run.unfinished and seconds and data.unit in NANOSECONDS):
+    if not (data.run.unfinished and seconds and data.unit in units.NANOSECONDS):
         return data
     mean = data.stats.get("mean", math.nan) if isinstance(data, Summary) else data.mean
     rate = rate or data.run.achieved or (data.count or 0) / seconds
-    in_flight = rate * mean * NANOSECONDS[data.unit] / 1e9  # on average L = λW (Little's law)
+    in_flight = rate * mean * units.NANOSECONDS[data.unit] / 1e9  # on average L = λW (Little's law)
     few = data.run.unfinished <= in_flight + 3 * math.sqrt(in_flight) + 1
     return data.with_run(unfinished=0) if few else data
 
@@ -393,7 +386,7 @@ def _failed(source: Any, limit: float, confidence: float, evidence: Any) -> SLOR
 def _percentile(
     source: Any, percentile: float, limit: float, confidence: float, evidence: Any
 ) -> SLORow:
-    name, unit = f"p{format_percentile(percentile)}", source.unit
+    name, unit = f"p{units.format_percentile(percentile)}", source.unit
     outside, inside = _failures(source)
     good, counted = source.count, source.count + source.censored
     attempts = counted + outside
@@ -497,12 +490,12 @@ def _why_unsure(
         return ()
     # Which stall would break the statement.
     decides = _decides(row, 1.0, jackknife.seconds)
-    if row.unit not in NANOSECONDS:
+    if row.unit not in units.NANOSECONDS:
         return decides
     whole = evidence.whole
     share = whole.count_above(row.limit) / max(whole.count + whole.censored, 1)
     allowed = max((1 - percentile / 100) - share, 0.0) * jackknife.seconds * 1e9
-    return why("stall breaks", stall=row.limit * NANOSECONDS[row.unit] + allowed) + decides
+    return why("stall breaks", stall=row.limit * units.NANOSECONDS[row.unit] + allowed) + decides
 
 
 def _decides(row: SLORow, times: float, seconds: float) -> tuple[Reason, ...]:
@@ -575,7 +568,7 @@ def _mean(source: Any, statistic: str, limit: float, confidence: float, evidence
             times = (error / away) ** 2 if away > 0 else math.inf
             reasons = _decides(row, times, jackknife.seconds)
         elif not reasons and row.outcome == "met" and not _is_long(jackknife):
-            spare = (limit - value) * NANOSECONDS.get(unit, 0.0) / 1e9
+            spare = (limit - value) * units.NANOSECONDS.get(unit, 0.0) / 1e9
             stall = math.sqrt(2 * spare * jackknife.seconds)  # a stall of d costs d / 2 on average
             reasons = why("stall breaks", stall=stall * 1e9)
             reasons += _decides(row, 1.0, jackknife.seconds)
@@ -614,7 +607,7 @@ class Limit:
         """Return the limit in the unit of the values."""
         if self.statistic == "failed":
             return self.limit
-        if self.bare != (unit not in NANOSECONDS):
+        if self.bare != (unit not in units.NANOSECONDS):
             kind = "values with a unit" if self.bare else "values without one"
             raise InvalidArgumentError(
                 f"the limit of {self.statistic} cannot be compared with {kind}; write "
@@ -624,14 +617,16 @@ class Limit:
                     else f"a bare number, or name the values' unit ({option('unit')})"
                 )
             )
-        return self.limit if self.bare else self.limit / NANOSECONDS[unit]
+        return self.limit if self.bare else self.limit / units.NANOSECONDS[unit]
 
     def __str__(self) -> str:
         name = self.statistic if self.series is None else f"{self.series} {self.statistic}"
         if self.statistic == "failed":
             return f"{name}={100 * self.limit:g}%"
         return (
-            f"{name}={self.limit:g}" if self.bare else f"{name}={format_duration(self.limit, 15)}"
+            f"{name}={self.limit:g}"
+            if self.bare
+            else f"{name}={units.format_duration(self.limit, 15)}"
         )
 
 
@@ -710,7 +705,7 @@ class SLO:
                 limit, bare = float(number) / 100, False
             else:
                 statistic = "max" if statistic == "p100" else statistic
-                limit = float(value) if bare else parse_duration(value)
+                limit = float(value) if bare else units.parse_duration(value)
             if limit < 0:
                 raise InvalidArgumentError(
                     f"{entry!r} limits a latency to a negative value; {_HINT}"

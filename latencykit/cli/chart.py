@@ -12,18 +12,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from latencykit._files import checked_chart
+from latencykit.cli import options
 from latencykit.cli.inputs import load, with_parts
-from latencykit.cli.options import (
-    OUTPUT_FILE,
-    Command,
-    Inputs,
-    Real,
-    format_option,
-    inputs,
-    slo_of,
-    slo_option,
-    with_unit,
-)
 from latencykit.cli.output import atomic, beside, print_assumed_units, print_written, write_page
 from latencykit.errors import InvalidArgumentError
 
@@ -45,26 +35,26 @@ _PAGE_OPTIONS = ("slo", "title", "expected_interval")
 """Options that an interactive page has; a terminal has none."""
 
 
-@click.command("chart", cls=Command)
-@inputs(split=True)
+@click.command("chart", cls=options.Command)
+@options.inputs(split=True)
 @click.option(
     "-o",
     "--output",
     "out",
-    type=OUTPUT_FILE,
+    type=options.OUTPUT_FILE,
     help="File to write: .png .svg .pdf, or .html for an interactive page.",
 )
 @click.option("--kind", type=click.Choice(_KINDS), default="percentiles", help="Kind of chart.")
 @click.option("--runs", is_flag=True, help="Repeated runs: thin lines and their envelope.")
-@slo_option(help="Limits to draw, such as 99.9=20ms,max=1s, or a file (repeatable).")
-@click.option("--nines", type=Real(1, 12), help="Number of nines before 100 %.")
+@options.slo_option(help="Limits to draw, such as 99.9=20ms,max=1s, or a file (repeatable).")
+@click.option("--nines", type=options.Real(1, 12), help="Number of nines before 100 %.")
 @click.option(
     "--y", type=click.Choice(["log", "linear"]), show_default="log", help="Scale of the value axis."
 )
 @click.option(
     "--expected-interval",
     metavar="D",
-    callback=with_unit,
+    callback=options.with_unit,
     help="Time between two requests of one connection, with its unit, such as 10ms: "
     "plot raw and corrected.",
 )
@@ -72,17 +62,20 @@ _PAGE_OPTIONS = ("slo", "title", "expected_interval")
 @click.option("--title", help="Chart title.")
 @click.option(
     "--confidence",
-    type=Real(0.5, 0.9999),
+    type=options.Real(0.5, 0.9999),
     show_default="0.95 for up to three curves",
     help="Confidence level of the band.",
 )
 @click.option("--size", metavar="WxH", help="Size in pixels, such as 1600x900.")
 @click.option(
-    "--dpi", type=Real(30, 1200), show_default="100", help="Pixels per inch; 200 doubles the size."
+    "--dpi",
+    type=options.Real(30, 1200),
+    show_default="100",
+    help="Pixels per inch; 200 doubles the size.",
 )
-@format_option
+@options.format_option
 def command(
-    given: Inputs,
+    given: options.Inputs,
     out: Path | None,
     kind: str,
     specs: tuple[str, ...],
@@ -99,7 +92,7 @@ def command(
     latencykit chart run.hlog --term
     """
     page = out is not None and out.suffix.lower() in (".html", ".htm")
-    look["slo"] = slo_of(specs) if any(specs) else None
+    look["slo"] = options.slo_of(specs) if any(specs) else None
     if term and given.out_unit is not None:
         raise InvalidArgumentError(
             "--out-unit is for pictures; the terminal gives each value the unit that suits it"

@@ -9,23 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from latencykit.cli import options
 from latencykit.cli.inputs import Input, load
-from latencykit.cli.options import (
-    OUTPUT_FILE,
-    Command,
-    Inputs,
-    confidence_option,
-    format_option,
-    inputs,
-    need_unit,
-    no_noise,
-    noise_of,
-    note,
-    progress,
-    share,
-    slo_of,
-    slo_option,
-)
 from latencykit.cli.output import atomic, print_assumed_units, print_json, print_text
 from latencykit.errors import InvalidArgumentError
 
@@ -33,9 +18,9 @@ if TYPE_CHECKING:
     from latencykit.analysis.slo import SLO, SLOResult
 
 
-@click.command("check", cls=Command)
-@inputs(split=True)
-@slo_option(
+@click.command("check", cls=options.Command)
+@options.inputs(split=True)
+@options.slo_option(
     required=True,
     help="Limits such as 99.9=20ms,max=1s,failed=0.1%, 'ttft 99=500ms, tpot 95=50ms', or a file "
     "(repeatable).",
@@ -54,12 +39,15 @@ if TYPE_CHECKING:
 @click.option("--sure", is_flag=True, help="Exit with 1 only if a miss is sure.")
 @click.option("--strict", is_flag=True, help="Exit with 1 unless all limits are met, and surely.")
 @click.option(
-    "--junit", type=OUTPUT_FILE, metavar="OUT.xml", help="Also write the results as JUnit XML."
+    "--junit",
+    type=options.OUTPUT_FILE,
+    metavar="OUT.xml",
+    help="Also write the results as JUnit XML.",
 )
-@confidence_option
-@format_option
+@options.confidence_option
+@options.format_option
 def command(
-    given: Inputs,
+    given: options.Inputs,
     specs: tuple[str, ...],
     joint: str | None,
     store: str | None,
@@ -89,12 +77,12 @@ def command(
     from latencykit.core.run import TOTAL
     from latencykit.views.slo import check_record, check_text, exit_text, junit_xml
 
-    slo, least = slo_of(specs), None if joint is None else share(joint)
+    slo, least = options.slo_of(specs), None if joint is None else options.share(joint)
     checked: dict[str, SLOResult] = {}
     # The requests of a file together, unless limits or options name parts of them.
     together = given.selection.by is None and all(limit.series is None for limit in slo.limits)
     loaded = load(given.selecting(together=together))
-    with progress("checking"):
+    with options.progress("checking"):
         files: list[dict[str, Input]] = []
         for entry in loaded:  # a file may be named twice
             last = files[-1] if files else {}
@@ -108,7 +96,7 @@ def command(
 
             history = History(store)
             for text in history.left_out:
-                note(f"left out: {text}")
+                options.note(f"left out: {text}")
             for entry in loaded:
                 if entry.name not in checked:
                     continue
@@ -120,10 +108,10 @@ def command(
                 elif tags and entry.label is None:
                     known = tags[0] or known
                 wanted = [row.statistic for row in results if not row.is_share]
-                noise = noise_of(history, known, wanted)
+                noise = options.noise_of(history, known, wanted)
                 if missing := [word for word in wanted if word not in noise]:
-                    text = no_noise(history, store, known, f" {', '.join(missing)}")
-                    note(f"{text}, so that this run decides what is sure")
+                    text = options.no_noise(history, store, known, f" {', '.join(missing)}")
+                    options.note(f"{text}, so that this run decides what is sure")
                 checked[entry.name] = SLOResult(
                     with_history(row, noise[row.statistic]) if row.statistic in noise else row
                     for row in results
@@ -165,7 +153,7 @@ def _checked(
     for name, own in limits.items():
         entry = series[name]
         if any(limit.statistic != "failed" and not limit.bare for limit in own.limits):
-            need_unit(entry.name, entry.data.run)
+            options.need_unit(entry.name, entry.data.run)
         data = in_nanoseconds(entry.data)
         if least is not None:
             together[name] = data, own

@@ -8,30 +8,16 @@ from typing import Any
 import click
 
 from latencykit._text import brief_list
+from latencykit.cli import options
 from latencykit.cli.inputs import pairs_of
-from latencykit.cli.options import (
-    Command,
-    Inputs,
-    chart_option,
-    confidence_option,
-    format_option,
-    inputs,
-    list_option,
-    no_noise,
-    noise_of,
-    note,
-    numbers,
-    progress,
-    share,
-)
 from latencykit.cli.output import print_result, write_chart
 from latencykit.core.run import code_of
 from latencykit.errors import InvalidArgumentError
 
 
-@click.command("compare", cls=Command)
-@inputs(required=False, split=True)
-@chart_option
+@click.command("compare", cls=options.Command)
+@options.inputs(required=False, split=True)
+@options.chart_option
 @click.option(
     "--base", multiple=True, metavar="FILE", help="A run of the base side (repeatable, or a glob)."
 )
@@ -55,17 +41,17 @@ from latencykit.errors import InvalidArgumentError
     metavar="COND",
     help='Exit with 1 if this holds with confidence: "p99.9 > +5%", "mean > +1ms".',
 )
-@list_option("--percentiles", help="Percentiles; by default those that every run supports.")
+@options.list_option("--percentiles", help="Percentiles; by default those that every run supports.")
 @click.option(
     "--margin",
     metavar="P%",
     default="5%",
     help="Changes within this margin, with confidence, count as the same.",
 )
-@confidence_option
-@format_option
+@options.confidence_option
+@options.format_option
 def command(
-    given: Inputs,
+    given: options.Inputs,
     out: Path | None,
     base: tuple[str, ...],
     new: tuple[str, ...],
@@ -93,12 +79,12 @@ def command(
     from latencykit.views.compare import comparisons_record, comparisons_text
 
     conditions = [parse_condition(text) for text in fail_if]
-    options: dict[str, Any] = {
+    chosen: dict[str, Any] = {
         "confidence": confidence,
-        "margin": share(margin),
+        "margin": options.share(margin),
         "also": [condition.statistic for condition in conditions],
-        "run_noise": None if run_noise is None else share(run_noise),
-        "percentiles": None if percentiles is None else numbers(percentiles),
+        "run_noise": None if run_noise is None else options.share(run_noise),
+        "percentiles": None if percentiles is None else options.numbers(percentiles),
     }
     if store is not None and run_noise is not None:
         raise InvalidArgumentError("--run-noise and --history both state the run noise; give one")
@@ -106,7 +92,7 @@ def command(
     pairs = {
         name: tuple([entry.data for entry in side] for side in pair) for name, pair in named.items()
     }
-    with progress("comparing"):
+    with options.progress("comparing"):
         comparisons = {}
         for name, pair in pairs.items():
             if store is not None:  # the run noise of the noisiest of the usual statistics
@@ -117,18 +103,18 @@ def command(
                 series = named[name][1][0].name
                 if not name and len(known) == 1:  # a pair of files, whatever their names
                     (series,) = known
-                found = noise_of(history, series, ("p50", "p99", "mean"))
+                found = options.noise_of(history, series, ("p50", "p99", "mean"))
                 if found:
                     noise = max(min(one.noise, 0.99) for one in found.values())
-                    note(f"run noise {100 * noise:.3g} %, from the history of {series}")
-                    options["run_noise"] = noise
+                    options.note(f"run noise {100 * noise:.3g} %, from the history of {series}")
+                    chosen["run_noise"] = noise
                 else:
-                    text = no_noise(history, store, series)
+                    text = options.no_noise(history, store, series)
                     if len(pairs) == 1:
                         raise InvalidArgumentError(text)
-                    note(text)
-                    options["run_noise"] = None
-            comparisons[name] = compare(*pair, **options)
+                    options.note(text)
+                    chosen["run_noise"] = None
+            comparisons[name] = compare(*pair, **chosen)
     failed = {name: comparison.failed(conditions) for name, comparison in comparisons.items()}
     if out is not None:
         from latencykit.plot.comparison_chart import compare as chart
@@ -140,7 +126,7 @@ def command(
             )
         (pair,) = pairs.values()
         old, after = (side[0] if len(side) == 1 else side for side in pair)
-        write_chart(chart, old, out, (*given.files, *base, *new), new=after, **options)
+        write_chart(chart, old, out, (*given.files, *base, *new), new=after, **chosen)
     print_result(
         style,
         lambda: comparisons_record(comparisons, failed),
@@ -161,6 +147,6 @@ def command(
         for text in (*warnings, *(f"failed: {text}" for text in failed[name])):
             messages.setdefault(text, []).append(name)
     for text, names in messages.items():
-        note(text if len(names) == len(comparisons) else f"{brief_list(names)}: {text}")
+        options.note(text if len(names) == len(comparisons) else f"{brief_list(names)}: {text}")
     worse = any(comparison.verdict in ("worse", "mixed") for comparison in comparisons.values())
     return int(any(failed.values()) if conditions else worse)

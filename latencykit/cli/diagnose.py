@@ -10,18 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from latencykit.cli import options
 from latencykit.cli.inputs import load, merged_whole
-from latencykit.cli.options import (
-    Command,
-    Inputs,
-    chart_option,
-    format_option,
-    inputs,
-    note,
-    progress,
-    sender_options,
-    with_unit,
-)
 from latencykit.cli.output import print_result, write_chart
 from latencykit.errors import InputTooLargeError
 
@@ -29,26 +19,26 @@ if TYPE_CHECKING:
     from latencykit.analysis.diagnosis import Diagnosis
 
 
-@click.command("diagnose", cls=Command)
-@inputs(split=True)
+@click.command("diagnose", cls=options.Command)
+@options.inputs(split=True)
 @click.option(
     "--expected-interval",
     metavar="D",
-    callback=with_unit,
+    callback=options.with_unit,
     help="Time between two requests of one connection, with its unit, such as 10ms.",
 )
-@sender_options
+@options.sender_options
 @click.option(
     "--duration",
     metavar="SECONDS",
     help="Length of the run, such as 60s, if the file does not state it.",
 )
-@chart_option
+@options.chart_option
 @click.option("--verbose", is_flag=True, help="Print the evidence for each explanation.")
 @click.option("--fail", is_flag=True, help="Exit with 1 if coordinated omission is detected.")
-@format_option
+@options.format_option
 def command(
-    given: Inputs, out: Path | None, fail: bool, verbose: bool, style: str, **known: Any
+    given: options.Inputs, out: Path | None, fail: bool, verbose: bool, style: str, **known: Any
 ) -> int:
     """Detect coordinated omission and estimate the corrected distribution.
 
@@ -71,7 +61,7 @@ def command(
     loaded = (
         [] if given.merge else load(given, ask, most=math.inf if every else current_limits().series)
     )
-    with progress("diagnosing"):
+    with options.progress("diagnosing"):
         diagnoses = {
             entry.name: _diagnosed(entry.data, known) if local else entry.data
             for entry in loaded
@@ -88,7 +78,7 @@ def command(
     if out is not None:
         name, *others = diagnoses
         if others:
-            note(f"the chart shows {name}; choose another with --series or --tag")
+            options.note(f"the chart shows {name}; choose another with --series or --tag")
         from latencykit.plot import diagnosis as chart
 
         size = (1000.0, 560.0 if diagnoses[name].timed is None else 780.0)

@@ -6,30 +6,20 @@ from pathlib import Path
 
 import click
 
+from latencykit.cli import options
 from latencykit.cli.inputs import load
-from latencykit.cli.options import (
-    Command,
-    Inputs,
-    chart_option,
-    format_option,
-    inputs,
-    list_option,
-    names_in,
-    note,
-    progress,
-)
 from latencykit.cli.output import print_assumed_units, print_json, print_text, write_chart
 
 
-@click.command("explain", cls=Command)
-@inputs()
+@click.command("explain", cls=options.Command)
+@options.inputs()
 @click.option(
     "--above",
     metavar="P",
     help="Requests above it are slow: a percentile, or a latency such as 200ms; by default the "
     "highest of p99, p95 and p90 at which something stands out.",
 )
-@list_option(
+@options.list_option(
     "--by", "attributes", help="Columns to look at, such as endpoint,host; all without it."
 )
 @click.option(
@@ -40,10 +30,10 @@ from latencykit.cli.output import print_assumed_units, print_json, print_text, w
     help="Events to compare with stalls: GC logs, journals, tables of times; FILE@+1h shifts its "
     "clock (repeatable).",
 )
-@chart_option
-@format_option
+@options.chart_option
+@options.format_option
 def command(
-    given: Inputs,
+    given: options.Inputs,
     above: str | None,
     attributes: str | None,
     events: tuple[str, ...],
@@ -66,14 +56,14 @@ def command(
     from latencykit.views.explanation import explanation_record, explanation_text
 
     read = [read_events(path) for path in events]
-    columns = None if attributes is None else names_in(attributes)
+    columns = None if attributes is None else options.names_in(attributes)
     between = None
     if given.selection.windowed:
         between = given.selection.begin or "-inf", given.selection.end or "inf"
     # All requests of each input together, whatever their operation, with all columns.
     selection = {"columns": True, "together": True, "totals": False, "begin": None, "end": None}
     loaded = load(given.selecting(**selection))
-    with progress("comparing"):
+    with options.progress("comparing"):
         explanations = {
             entry.name: explain(entry.data, above, columns, between, read) for entry in loaded
         }
@@ -82,7 +72,7 @@ def command(
 
         name, *others = explanations
         if others:
-            note(f"the chart shows {name}; choose another with --series or --tag")
+            options.note(f"the chart shows {name}; choose another with --series or --tag")
         tall = bool(events) and len(explanations[name].attributes) > 0
         write_chart(
             explanation, explanations[name], out, given.files, *events,
@@ -95,4 +85,4 @@ def command(
     print_assumed_units({entry.name: entry.data.run for entry in loaded}, style)
     print_text(explanation_text(records, style, given.out_unit), style)
     for text in dict.fromkeys(text for result in explanations.values() for text in result.notes):
-        note(text)
+        options.note(text)

@@ -8,19 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from latencykit.cli import options
 from latencykit.cli.inputs import load
-from latencykit.cli.options import (
-    Command,
-    Inputs,
-    chart_option,
-    counts,
-    format_option,
-    inputs,
-    list_option,
-    note,
-    numbers,
-    progress,
-)
 from latencykit.cli.output import print_result, write_chart
 from latencykit.errors import InvalidArgumentError
 
@@ -29,10 +18,12 @@ if TYPE_CHECKING:
     from latencykit.views.fan_out import FanOutRecord
 
 
-@click.command("fanout", cls=Command)
-@inputs(split=True)
-@chart_option
-@list_option("-n", "--calls", default=["1,10,100"], help="Numbers of calls that a user waits for.")
+@click.command("fanout", cls=options.Command)
+@options.inputs(split=True)
+@options.chart_option
+@options.list_option(
+    "-n", "--calls", default=["1,10,100"], help="Numbers of calls that a user waits for."
+)
 @click.option(
     "--independent",
     is_flag=True,
@@ -41,7 +32,7 @@ if TYPE_CHECKING:
 @click.option(
     "--quorum", type=click.IntRange(1), metavar="K", help="Users wait for the K fastest calls only."
 )
-@list_option(
+@options.list_option(
     "--sequential",
     "--series-of",
     "sequential",
@@ -52,10 +43,12 @@ if TYPE_CHECKING:
     metavar="P",
     help="Send a second call after this percentile of one, such as 95.",
 )
-@list_option("--percentiles", default=["50,90,99,99.9"], help="Percentiles of the users' latency.")
-@format_option
+@options.list_option(
+    "--percentiles", default=["50,90,99,99.9"], help="Percentiles of the users' latency."
+)
+@options.format_option
 def command(
-    given: Inputs,
+    given: options.Inputs,
     out: Path | None,
     calls: str,
     independent: bool,
@@ -83,7 +76,7 @@ def command(
     from latencykit.views.fan_out import fan_out_record, fan_out_text, fan_out_words
     from latencykit.views.tables import MOST_ROWS
 
-    numbers_of_calls = counts(calls if sequential is None else sequential)
+    numbers_of_calls = options.counts(calls if sequential is None else sequential)
     hedge = None if hedge_after is None else parse_percentile(hedge_after)
     strategy = quorum is not None or hedge is not None
     if sequential is not None and (independent or strategy):
@@ -91,26 +84,28 @@ def command(
             "--sequential adds up calls one after the other; it takes no --independent, --quorum "
             "or --hedge-after"
         )
-    shown, loaded = numbers(percentiles), load(given)
-    options: dict[str, Any] = {"quorum": quorum, "hedge": hedge}
+    shown, loaded = options.numbers(percentiles), load(given)
+    chosen: dict[str, Any] = {"quorum": quorum, "hedge": hedge}
     records: list[FanOutRecord] = []
     sentences: list[str] = []
     shown_series = [entry for entry in loaded if not isinstance(entry.data, Summary)] or loaded
     for entry in loaded if len(shown_series) < len(loaded) else ():
         if isinstance(entry.data, Summary):
-            note(f"{entry.name}: left out: it contains reported statistics only, no distribution")
+            options.note(
+                f"{entry.name}: left out: it contains reported statistics only, no distribution"
+            )
     most = MOST_ROWS if style == "table" and not given.notes else len(shown_series)
     for entry in shown_series[:most]:
         data = entry.data if len(loaded) == 1 else entry.data.with_run()  # frees what it caches
         answers: Sequence[FanOut]
         bounds: Sequence[FanOut] | None = None  # of mixtures, as if calls were independent
-        with progress("drawing calls"):
+        with options.progress("drawing calls"):
             if sequential is not None:
                 answers = [in_sequence(data, n) for n in numbers_of_calls]
             else:
-                answers = slowest_of(data, numbers_of_calls, independent=independent, **options)
+                answers = slowest_of(data, numbers_of_calls, independent=independent, **chosen)
                 if any(answer.model == "mixture" for answer in answers):
-                    bounds = slowest_of(data, numbers_of_calls, independent=True, **options)
+                    bounds = slowest_of(data, numbers_of_calls, independent=True, **chosen)
         records.append(fan_out_record(entry.name, entry.data.run, answers, bounds, shown))
         lines = fan_out_words(entry.name, answers)
         sentences += lines if given.notes else lines[: not sentences]
@@ -134,4 +129,4 @@ def command(
         {entry.name: entry.data.run for entry in loaded},
     )
     for text in sentences:
-        note(text)
+        options.note(text)

@@ -10,18 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from latencykit._files import checked_chart
+from latencykit.cli import options
 from latencykit.cli.inputs import load
-from latencykit.cli.options import (
-    OUTPUT_FILE,
-    Command,
-    Inputs,
-    format_option,
-    inputs,
-    list_option,
-    names_in,
-    note,
-    progress,
-)
 from latencykit.cli.output import atomic, print_result
 from latencykit.errors import InvalidArgumentError
 from latencykit.units import parse_moment
@@ -58,8 +48,8 @@ def command() -> None:
     """
 
 
-@command.command("add", cls=Command)
-@inputs()
+@command.command("add", cls=options.Command)
+@options.inputs()
 @_store
 @click.option("--commit", metavar="SHA", help="By default of the CI job, or of git.")
 @click.option("--branch", metavar="NAME", help="By default of the CI job, or of git.")
@@ -70,25 +60,31 @@ def command() -> None:
 )
 @_label
 def add(
-    given: Inputs, store: str, time: str | None, label: tuple[str, ...], **origin: str | None
+    given: options.Inputs,
+    store: str,
+    time: str | None,
+    label: tuple[str, ...],
+    **origin: str | None,
 ) -> int:
     """Add FILES to the store, as one run; print the file that holds it."""
     from latencykit.history.history import History, parse_labels
 
     labels, moment = parse_labels(label), None if time is None else parse_moment(time, epoch=0)
     series = {entry.name: entry.data for entry in load(given)}
-    with progress(f"adding to {store}"):
+    with options.progress(f"adding to {store}"):
         place = History(store).add(series, time=moment, labels=labels, **origin)
     click.echo(place)
     return 0
 
 
-@command.command("check", cls=Command)
-@inputs()
+@command.command("check", cls=options.Command)
+@options.inputs()
 @_store
 @_label
 @_branch
-@list_option("--statistics", help="Such as p50,p99; by default p50, p99 and p99.9, or mean.")
+@options.list_option(
+    "--statistics", help="Such as p50,p99; by default p50, p99 and p99.9, or mean."
+)
 @click.option(
     "--rename",
     multiple=True,
@@ -101,9 +97,9 @@ def add(
     metavar="CMD",
     help="Command that writes FILES anew; run up to twice where a run deviates.",
 )
-@format_option
+@options.format_option
 def check(
-    given: Inputs,
+    given: options.Inputs,
     store: str,
     label: tuple[str, ...],
     branch: str | None,
@@ -126,16 +122,16 @@ def check(
     labels = parse_labels(label)
     renamed = parse_labels(rename)
     history = History(store, branch=branch, rename=renamed)
-    chosen = names_in(statistics or "")
+    chosen = options.names_in(statistics or "")
     runs = [{entry.name: entry.data for entry in load(given)}]
 
     def judged() -> HistoryVerdict:
-        with progress(f"judging by {store}"):
+        with options.progress(f"judging by {store}"):
             return history.judge(runs[0], *runs[1:], labels=labels, statistics=chosen)
 
     verdict = judged()
     while again is not None and verdict.verdict == "confirm" and len(runs) <= _RERUNS:
-        note(f"{sentence(verdict)}; running {again}")
+        options.note(f"{sentence(verdict)}; running {again}")
         # Run a command, whose output goes to standard error.
         try:
             words = shlex.split(again)
@@ -147,7 +143,7 @@ def check(
         runs.append({entry.name: entry.data for entry in load(given)})
         verdict = judged()
     for text in (*(f"left out: {text}" for text in history.left_out), *verdict.notes):
-        note(text)
+        options.note(text)
     print_result(
         style,
         lambda: check_record(verdict, history.left_out, len(runs) - 1),
@@ -160,17 +156,17 @@ def check(
 @_store
 @_branch
 @click.option("--series", multiple=True, metavar="NAME", help="Only this series (repeatable).")
-@list_option(
+@options.list_option(
     "--statistics", default=["p50,p99,p99.9,mean"],
     help="Statistics; those that no run has are left out.",
 )  # fmt: skip
 @click.option("--last", type=click.IntRange(1), default=1000, help="Latest runs to show.")
 @click.option(
-    "-o", "--output", "out", type=OUTPUT_FILE, metavar="OUT",
+    "-o", "--output", "out", type=options.OUTPUT_FILE, metavar="OUT",
     help="Chart (.png .svg .pdf) or interactive page (.html).",
 )  # fmt: skip
 @click.option("--heatmap", is_flag=True, help="Chart of whole distributions, run by run.")
-@format_option
+@options.format_option
 def show(
     store: str,
     branch: str | None,
@@ -186,10 +182,10 @@ def show(
     from latencykit.views.history import show_record, show_text
 
     history = History(store, branch=branch)
-    with progress(f"reading {store}"):
-        trends = trends_of(history, names_in(statistics), series, last)
+    with options.progress(f"reading {store}"):
+        trends = trends_of(history, options.names_in(statistics), series, last)
     for text in history.left_out:
-        note(f"left out: {text}")
+        options.note(f"left out: {text}")
     if not trends:
         where = f" of branch {branch}" if branch else ""
         what = f"it has no runs{where}"
@@ -200,7 +196,7 @@ def show(
         raise InvalidArgumentError(f"{store}: {what}")
     if out is not None:
         _write(history, trends, out, heatmap=heatmap)
-        note(f"wrote {out}")
+        options.note(f"wrote {out}")
     print_result(
         style,
         lambda: show_record(trends, len(history.runs), history.left_out),

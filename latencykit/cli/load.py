@@ -8,35 +8,22 @@ from typing import Any
 
 import click
 
+from latencykit.cli import options
 from latencykit.cli.inputs import runs_of
-from latencykit.cli.options import (
-    Command,
-    Inputs,
-    chart_option,
-    confidence_option,
-    format_option,
-    inputs,
-    need_unit,
-    numbers,
-    percentiles_option,
-    progress,
-    slo_of,
-    slo_option,
-)
 from latencykit.cli.output import print_result, print_sentences, write_chart
 
 
-@click.command("load", cls=Command)
-@inputs()
-@chart_option
-@slo_option(
+@click.command("load", cls=options.Command)
+@options.inputs()
+@options.chart_option
+@options.slo_option(
     help="Limits such as 99=20ms, or a file (repeatable): find the highest load that meets them."
 )
-@percentiles_option
-@confidence_option
-@format_option
+@options.percentiles_option
+@options.confidence_option
+@options.format_option
 def command(
-    given: Inputs,
+    given: options.Inputs,
     out: Path | None,
     specs: tuple[str, ...],
     percentiles: str,
@@ -59,7 +46,7 @@ def command(
     from latencykit.ctrlz.sweep import RECORD, runs_in
     from latencykit.views.load import load_record, load_text, load_words
 
-    slo, shown = slo_of(specs) if any(specs) else None, numbers(percentiles)
+    slo, shown = options.slo_of(specs) if any(specs) else None, options.numbers(percentiles)
     folders = [path for path in given.files if (Path(path) / RECORD).is_file()]
     others = tuple(path for path in given.files if path not in folders)
     runs: dict[str, Any] = runs_of(replace(given, files=others)) if others else {}
@@ -68,9 +55,9 @@ def command(
             runs[name if len(folders) == 1 else f"{folder}/{name}"] = data
     if slo is not None and any(limit.statistic != "failed" for limit in slo.limits):
         for name, data in runs.items():
-            need_unit(name, data.run)
+            options.need_unit(name, data.run)
     curve = load_curve(runs, slo, confidence=confidence)
-    with progress("measuring load"):
+    with options.progress("measuring load"):
         record = load_record(curve, shown, confidence)
     if out is not None:
         from latencykit.plot.load_chart import load_curve as chart

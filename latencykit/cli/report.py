@@ -7,32 +7,24 @@ from typing import Any
 
 import click
 
+from latencykit.cli import options
 from latencykit.cli.inputs import load, with_parts
-from latencykit.cli.options import (
-    OUTPUT_FILE,
-    Command,
-    Inputs,
-    format_option,
-    inputs,
-    sender_options,
-    slo_of,
-    slo_option,
-    with_unit,
-)
 from latencykit.cli.output import beside, print_assumed_units, print_written, write_page
 
 
-@click.command("report", cls=Command)
-@inputs(split=True)
-@click.option("-o", "--output", "out", type=OUTPUT_FILE, help="File to write (.html).")
-@slo_option(help="Limits to check and draw, such as 99.9=20ms,max=1s, or a file (repeatable).")
+@click.command("report", cls=options.Command)
+@options.inputs(split=True)
+@click.option("-o", "--output", "out", type=options.OUTPUT_FILE, help="File to write (.html).")
+@options.slo_option(
+    help="Limits to check and draw, such as 99.9=20ms,max=1s, or a file (repeatable)."
+)
 @click.option(
     "--expected-interval",
     metavar="D",
-    callback=with_unit,
+    callback=options.with_unit,
     help="Time between two requests of one connection, with its unit, such as 2ms.",
 )
-@sender_options
+@options.sender_options
 @click.option("--title", help="Page title.")
 @click.option(
     "--page-size",
@@ -40,9 +32,9 @@ from latencykit.cli.output import beside, print_assumed_units, print_written, wr
     default="2MB",
     help="Size that the page should not exceed; a larger one has narrower time bins.",
 )
-@format_option
+@options.format_option
 def command(
-    given: Inputs, out: Path | None, specs: tuple[str, ...], style: str, **options: Any
+    given: options.Inputs, out: Path | None, specs: tuple[str, ...], style: str, **chosen: Any
 ) -> None:
     """Write an interactive page in one file; it needs no server and no network.
 
@@ -57,10 +49,10 @@ def command(
         checked_page(out)
     from latencykit.views.page import byte_count
 
-    byte_count(options["page_size"])  # before anything is read
+    byte_count(chosen["page_size"])  # before anything is read
     loaded = with_parts(load(given.selecting(columns=True), shown=True))
     target = out or beside(loaded[0].path, ".html")
-    slo = slo_of(specs) if any(specs) else None
-    write_page(loaded, target, given, specs, slo=slo, **options)
+    slo = options.slo_of(specs) if any(specs) else None
+    write_page(loaded, target, given, specs, slo=slo, **chosen)
     print_assumed_units({entry.name: entry.data.run for entry in loaded})
     print_written({"output": str(target)}, style, None if out is None else f"wrote {target}")

@@ -9,21 +9,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from latencykit._records import record
+from latencykit.cli import options
 from latencykit.cli.inputs import (
     load,
     merged_whole,
     time_bins_of_all,
     totals_of_all,
     warn_duplicate_files,
-)
-from latencykit.cli.options import (
-    Command,
-    Inputs,
-    confidence_option,
-    format_option,
-    inputs,
-    list_option,
-    numbers,
 )
 from latencykit.cli.output import print_assumed_units, print_json, print_text
 from latencykit.errors import DataNotAvailableError
@@ -35,9 +27,9 @@ if TYPE_CHECKING:
 _DEFAULT = "50,75,90,95,99,99.9,99.99,99.999,100"
 
 
-@click.command("summary", cls=Command)
-@inputs(split=True)
-@list_option(
+@click.command("summary", cls=options.Command)
+@options.inputs(split=True)
+@options.list_option(
     "--percentiles",
     help=f"Percentiles to show, or all that the tool reported.  [default: of {_DEFAULT} those "
     "that fit the terminal]",
@@ -52,10 +44,10 @@ _DEFAULT = "50,75,90,95,99,99.9,99.99,99.999,100"
 @click.option(
     "--interval", metavar="SECONDS", help="One row per interval of this length, such as 10s."
 )
-@confidence_option
-@format_option
+@options.confidence_option
+@options.format_option
 def command(
-    given: Inputs,
+    given: options.Inputs,
     percentiles: str | None,
     trims: tuple[str, ...],
     interval: str | None,
@@ -77,8 +69,8 @@ def command(
     from latencykit.views.summary import summary_text
     from latencykit.views.tables import MOST_ROWS
 
-    options = {
-        "percentiles": None if percentiles in (None, "all") else numbers(percentiles),
+    chosen = {
+        "percentiles": None if percentiles in (None, "all") else options.numbers(percentiles),
         "confidence": confidence,
         "trims": trims,
         "brief": style != "json",
@@ -88,10 +80,10 @@ def command(
     left_out = 0
     if given.merge:
         warn_duplicate_files(given.files)
-        merged = _merged(given, interval, options)
+        merged = _merged(given, interval, chosen)
         records, runs = [merged.record], {"all": merged.run}
     else:
-        ask = functools.partial(_record, interval=interval, options=options)
+        ask = functools.partial(_record, interval=interval, chosen=chosen)
         once = interval is None
         notes = style != "table" or not once
         most = math.inf if notes or given.notes else MOST_ROWS
@@ -126,7 +118,7 @@ class _Record:
     run: Run
 
 
-def _record(data: Any, interval: str | None, options: dict[str, Any]) -> _Record:
+def _record(data: Any, interval: str | None, chosen: dict[str, Any]) -> _Record:
     """One series, and its intervals if they are asked for; made where the file is read."""
     from latencykit.core.histogram import STANDARD_PERCENTILES
     from latencykit.core.histogram_log import HistogramLog, expect, interval_series
@@ -140,23 +132,23 @@ def _record(data: Any, interval: str | None, options: dict[str, Any]) -> _Record
     if interval is None:
         if isinstance(data, HistogramLog):
             expect(data, keep=False)
-        return _Record(series_record(name, data, **options), data.run)
+        return _Record(series_record(name, data, **chosen), data.run)
     if not hasattr(data, "to_log"):
         raise DataNotAvailableError(
             f"{name}: contains no times, so it has no intervals; use a log, or samples with start "
             "times"
         )
-    percentiles = [p for p in options["percentiles"] or STANDARD_PERCENTILES if p < 100]
+    percentiles = [p for p in chosen["percentiles"] or STANDARD_PERCENTILES if p < 100]
     if isinstance(data, HistogramLog):
         together = data.with_tag("") if len(data.tags) > 1 else data
         series = interval_series(together.resample(interval), percentiles)
     else:
         series = requests_by_interval(data, interval, percentiles)
-    intervals = interval_records(series, options["confidence"])
-    return _Record(series_record(name, data, **options) | {"intervals": intervals}, data.run)
+    intervals = interval_records(series, chosen["confidence"])
+    return _Record(series_record(name, data, **chosen) | {"intervals": intervals}, data.run)
 
 
-def _merged(given: Inputs, interval: str | None, options: dict[str, Any]) -> _Record:
+def _merged(given: options.Inputs, interval: str | None, chosen: dict[str, Any]) -> _Record:
     """All series as one; large files are summed where they are read."""
     from latencykit.units import interval_seconds
     from latencykit.views.series import series_record
@@ -165,10 +157,10 @@ def _merged(given: Inputs, interval: str | None, options: dict[str, Any]) -> _Re
     if data is None and interval is not None:
         data = time_bins_of_all(given, interval_seconds(interval)).log
     if data is not None:
-        merged = _record(data.with_run(tags=()), interval, options)
+        merged = _record(data.with_run(tags=()), interval, chosen)
         return _Record(merged.record | {"name": "all"}, data.run)
     totals = totals_of_all(given)
-    record = series_record("all", totals.histogram, **options) | {"rung": totals.level, "tags": []}
+    record = series_record("all", totals.histogram, **chosen) | {"rung": totals.level, "tags": []}
     if totals.level == "log":
         # The sums lack what only a look at every interval shows.
         reason = (

@@ -7,18 +7,7 @@ from typing import Any
 
 import click
 
-from latencykit.cli.options import (
-    Real,
-    chart_option,
-    format_option,
-    note,
-    numbers,
-    output_options,
-    percentiles_option,
-    share,
-    slo_of,
-    slo_option,
-)
+from latencykit.cli import options
 from latencykit.cli.output import print_result, print_sentences, write_chart
 
 
@@ -26,11 +15,13 @@ from latencykit.cli.output import print_result, print_sentences, write_chart
 @click.argument(
     "load_generator", metavar="-- CMD…", nargs=-1, required=True, type=click.Path(readable=False)
 )
-@slo_option(required=True, help="Limits such as 99=20ms,failed=0.1%, or a file (repeatable).")
+@options.slo_option(
+    required=True, help="Limits such as 99=20ms,failed=0.1%, or a file (repeatable)."
+)
 @click.option(
     "--from",
     "start",
-    type=Real(0, min_open=True),
+    type=options.Real(0, min_open=True),
     metavar="RATE",
     default=100,
     help="Lowest load, requests per second.",
@@ -38,7 +29,7 @@ from latencykit.cli.output import print_result, print_sentences, write_chart
 @click.option(
     "--to",
     "stop",
-    type=Real(0, min_open=True),
+    type=options.Real(0, min_open=True),
     metavar="RATE",
     default=50_000,
     help="Highest load, requests per second.",
@@ -64,7 +55,7 @@ from latencykit.cli.output import print_result, print_sentences, write_chart
 )
 @click.option(
     "--confidence",
-    type=Real(0.5, 0.9999),
+    type=options.Real(0.5, 0.9999),
     default=0.95,
     help="Confidence that the bracket contains the capacity.",
 )
@@ -84,10 +75,10 @@ from latencykit.cli.output import print_result, print_sentences, write_chart
     is_flag=True,
     help="Use a load generator that is known to omit requests that a stall delays.",
 )
-@output_options
-@percentiles_option
-@chart_option
-@format_option
+@options.output_options
+@options.percentiles_option
+@options.chart_option
+@options.format_option
 def command(
     load_generator: tuple[str, ...],
     specs: tuple[str, ...],
@@ -96,7 +87,7 @@ def command(
     precision: str,
     percentiles: str,
     format_in: str | None,
-    **options: Any,
+    **chosen: Any,
 ) -> int:
     """Find the highest load that surely meets an SLO, with any load generator.
 
@@ -115,14 +106,14 @@ def command(
     from latencykit.ctrlz.sweep import sweep
     from latencykit.views.load import sweep_record, sweep_text, sweep_words
 
-    shown = numbers(percentiles)
+    shown = options.numbers(percentiles)
     result = sweep(
         load_generator,
-        slo_of(specs),
-        precision=share(precision),
+        options.slo_of(specs),
+        precision=options.share(precision),
         format=format_in,
-        progress=note,
-        **options,
+        progress=options.note,
+        **chosen,
     )
     if out is not None and result.curve is not None:
         from latencykit.plot.load_chart import sweep as chart
@@ -131,7 +122,7 @@ def command(
     record = sweep_record(result, shown)
     print_result(style, lambda: record, lambda: sweep_text(record, style))
     print_sentences(sweep_words(result), style)
-    note(f"outputs: {result.folder}")
+    options.note(f"outputs: {result.folder}")
     if result.stopped == "interrupted":
         raise KeyboardInterrupt
     return 1 if result.passed is False else 0

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
+from latencykit import errors, units
 from latencykit._arrays import Value, read_only
 from latencykit._records import record
 from latencykit._text import brief_list
@@ -41,23 +42,6 @@ from latencykit.core.quantiles import (
     surely_within,
 )
 from latencykit.core.run import Run, merge_runs, require_data
-from latencykit.errors import (
-    DataNotAvailableError,
-    InputTooLargeError,
-    InvalidArgumentError,
-    MissingPackageError,
-    require,
-)
-from latencykit.units import (
-    NANOSECONDS,
-    checked_unit,
-    format_count,
-    format_percentile,
-    format_row,
-    format_value,
-    in_unit,
-    unit_factor,
-)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -237,10 +221,10 @@ class Histogram(Evidenced, Value):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        checked_unit(self.unit)
+        units.checked_unit(self.unit)
         total = self.censored + float(np.sum(self.counts, dtype=np.float64))
         if total >= 2.0**63 or (self.counts < 0).any():
-            raise InputTooLargeError(
+            raise errors.InputTooLargeError(
                 "the counts add up to 2^63 or more, or are negative; such counts are corrupt"
             )
 
@@ -298,7 +282,7 @@ class Histogram(Evidenced, Value):
         """Take counts between ascending edges; `known` are further fields."""
         numbers = np.asarray(counts, np.int64)
         if (numbers < 0).any():
-            raise InvalidArgumentError(
+            raise errors.InvalidArgumentError(
                 "counts must not be negative; cumulative buckets must be turned into differences "
                 "first"
             )
@@ -344,7 +328,7 @@ class Histogram(Evidenced, Value):
             top = max(stats["max"], v[-1] if v.size else 0.0)
             p, v = np.append(p, 100.0), np.append(v, top)
         if not p.size or count <= 0:
-            raise DataNotAvailableError(
+            raise errors.DataNotAvailableError(
                 "a histogram cannot be rebuilt without a count and at least one percentile"
             )
         order = np.argsort(p, kind="stable")
@@ -365,7 +349,7 @@ class Histogram(Evidenced, Value):
         """Take an ``hdrh.histogram.HdrHistogram`` of the hdrhistogram package."""
         if not hasattr(other, "counts_len"):
             kind = type(other).__name__
-            raise InvalidArgumentError(
+            raise errors.InvalidArgumentError(
                 f"expected a histogram of the package hdrhistogram, not {kind}"
             )
         size: int = other.counts_len
@@ -379,10 +363,10 @@ class Histogram(Evidenced, Value):
         try:
             from hdrh.histogram import HdrHistogram
         except ImportError as missing:
-            raise MissingPackageError("hdrhistogram", "to_hdrh()", "test") from missing
+            raise errors.MissingPackageError("hdrhistogram", "to_hdrh()", "test") from missing
         layout = self.buckets
         if not isinstance(layout, HdrBuckets) or layout.scale != 1.0:
-            raise InvalidArgumentError(
+            raise errors.InvalidArgumentError(
                 "the hdrhistogram package only has HDR histograms of integer values"
             )
         top = int(layout.high_steps(self.index[-1])) if self.index.size else 2 * layout.lowest
@@ -531,7 +515,7 @@ class Histogram(Evidenced, Value):
         value : float or str
             A number in `unit`, or a duration such as ``"5ms"``.
         """
-        limit = in_unit(value, self.unit)
+        limit = units.in_unit(value, self.unit)
         return int(self.counts[self.buckets.high(self.index) > limit].sum()) + self.censored
 
     def trimmed(self, spec: str) -> Trimmed:
@@ -551,7 +535,7 @@ class Histogram(Evidenced, Value):
         """
         from latencykit.core.trimmed import trimmed
 
-        require(spec, str, "text such as 'tm99.9'")
+        errors.require(spec, str, "text such as 'tm99.9'")
         result = trimmed(self.counted, spec, self.unit)
         if spec not in self.reported_stats:
             return result
@@ -571,7 +555,7 @@ class Histogram(Evidenced, Value):
 
         value = self.trimmed(spec).value
         if parse_trim(spec, self.unit).kind != kind:
-            raise InvalidArgumentError(
+            raise errors.InvalidArgumentError(
                 f"{spec!r} is not a {name} mean; use trimmed({spec!r}).value"
             )
         return value
@@ -593,22 +577,22 @@ class Histogram(Evidenced, Value):
 
     def __add__(self, other: Histogram) -> Histogram:
         require_data(other, "+")
-        require(other, Histogram, "a histogram; lk.merge adds up others")
+        errors.require(other, Histogram, "a histogram; lk.merge adds up others")
         return merge_histograms([self, other])
 
     def __sub__(self, other: Histogram) -> Histogram:
         """Return the values counted between two scrapes, of which `self` is the later."""
         require_data(other, "-")
-        require(other, Histogram, "a histogram of an earlier scrape")
+        errors.require(other, Histogram, "a histogram of an earlier scrape")
         merge_runs([self.run.replace(unit=self.unit), other.run.replace(unit=other.unit)])
         if self.buckets != other.buckets:
-            raise InvalidArgumentError("only histograms of equal buckets can be subtracted")
+            raise errors.InvalidArgumentError("only histograms of equal buckets can be subtracted")
         size = int(max(self.index.max(initial=-1), other.index.max(initial=-1))) + 1
         counts = np.zeros(size, np.int64)
         counts[self.index] = self.counts
         counts[other.index] -= other.counts
         if (counts < 0).any() or self.censored < other.censored:
-            raise InvalidArgumentError(
+            raise errors.InvalidArgumentError(
                 "a bucket shrank between the two: swap them, or the counter was reset in between"
             )
         index, size = np.flatnonzero(counts), self.requests - other.requests
@@ -633,8 +617,8 @@ class Histogram(Evidenced, Value):
         """
         moved = cells_of(layout, self.buckets, self.index)[0 if as_reference else 1]
         if not layout.reaches(moved):
-            raise InvalidArgumentError(
-                f"values up to {format_value(self.max, self.unit)} do not fit into {layout}"
+            raise errors.InvalidArgumentError(
+                f"values up to {units.format_value(self.max, self.unit)} do not fit into {layout}"
             )
         index, inverse = np.unique(moved, return_inverse=True)
         counts = added(self.counts, inverse, index.size)
@@ -642,7 +626,7 @@ class Histogram(Evidenced, Value):
 
     def to_unit(self, unit: str) -> Histogram:
         """Return the same histogram with its values in another unit."""
-        factor = unit_factor(self.unit, unit)
+        factor = units.unit_factor(self.unit, unit)
         if factor == 1.0:
             return self
         reported_stats = {name: value * factor for name, value in self.reported_stats.items()}
@@ -696,13 +680,13 @@ class Histogram(Evidenced, Value):
     def __repr__(self) -> str:
         if not self.index.size:
             return "Histogram(no values)"
-        show = partial(format_value, unit=self.unit)
+        show = partial(units.format_value, unit=self.unit)
         rows = [replace(row, supported=True) for row in self.percentile_rows([50, 99, 100])]
         numbers = ", ".join(
-            f"{name} {format_row(row, show)}"
+            f"{name} {units.format_row(row, show)}"
             for name, row in zip(("p50", "p99", "max"), rows, strict=True)
         )
-        return f"Histogram({format_count(self.count)} values: {numbers})"
+        return f"Histogram({units.format_count(self.count)} values: {numbers})"
 
 
 # ------------------------------------------------------------
@@ -714,7 +698,7 @@ def merge_histograms(parts: Sequence[Histogram]) -> Histogram:
     # A note states the loss of resolution, if there is any.
     run = merge_runs([part.run.replace(unit=part.unit) for part in parts])
     if sum(part.count for part in parts) >= 1 << 63:
-        raise InputTooLargeError("the sum of the counts does not fit in 63 bits")
+        raise errors.InputTooLargeError("the sum of the counts does not fit in 63 bits")
     layout = parts[0].buckets
     if any(part.buckets != layout for part in parts[1:]):
         if not all(isinstance(part.buckets, HdrBuckets | CellBuckets) for part in parts):
@@ -786,7 +770,7 @@ def _censored(parts: Sequence[Histogram]) -> dict[str, Any]:
 
 def with_timeouts(histogram: Histogram) -> Histogram:
     """Return a histogram of replies with the timeouts of its run, as values of at least that."""
-    bound = (histogram.run.timeout or 0.0) / NANOSECONDS.get(histogram.unit, 1.0)
+    bound = (histogram.run.timeout or 0.0) / units.NANOSECONDS.get(histogram.unit, 1.0)
     if not histogram.run.timeouts or histogram.censored or not 0 < bound < 2.0**62:
         return histogram
     known = {k: v for k, v in histogram.reported_stats.items() if k in ("min", "max")}
@@ -832,9 +816,9 @@ def histogram_of(data: Any, purpose: str) -> Histogram:
     """Return the histogram of a data type, in nanoseconds where its values have a unit."""
     name = getattr(getattr(data, "run", None), "source", None) or "this source"
     if (stats := getattr(data, "stats", None)) is not None:
-        names = [*stats, *(f"p{format_percentile(p)}" for p in data.reported_percentiles)]
+        names = [*stats, *(f"p{units.format_percentile(p)}" for p in data.reported_percentiles)]
         seen = brief_list(names, 8) or "numbers of requests"
-        raise DataNotAvailableError(
+        raise errors.DataNotAvailableError(
             f"{name}: {purpose} needs the full distribution, but this source contains only "
             f"{seen}; read an output with samples or a histogram"
         )
@@ -842,8 +826,8 @@ def histogram_of(data: Any, purpose: str) -> Histogram:
     counted: Histogram = data.histogram()
     if not counted.count + counted.censored:
         seen = "nothing was counted: all requests failed, or none is in the range"
-        raise DataNotAvailableError(f"{name}: {seen}")
-    return counted.to_unit("ns") if counted.unit in NANOSECONDS else counted
+        raise errors.DataNotAvailableError(f"{name}: {seen}")
+    return counted.to_unit("ns") if counted.unit in units.NANOSECONDS else counted
 
 
 def statistic_of(data: Histogram | Summary, name: str, confidence: float = 0.95) -> float:
@@ -853,7 +837,7 @@ def statistic_of(data: Histogram | Summary, name: str, confidence: float = 0.95)
             return float(
                 data.percentile(float(name[1:])) if name.startswith("p") else data.stats[name]
             )
-        except (DataNotAvailableError, KeyError):
+        except (errors.DataNotAvailableError, KeyError):
             return math.nan
     if name == "p100":
         return data.max if not data.censored and is_resolved(*data.bounds("max")) else math.nan

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from latencykit import units
 from latencykit._arrays import Value, equal, read_only
 from latencykit._records import record
 from latencykit._text import did_you_mean, option
@@ -37,16 +38,7 @@ from latencykit.core.log_cache import SharedCache
 from latencykit.core.quantiles import distinct
 from latencykit.core.run import Run, failure_counts, merge_runs, of_some, require_data
 from latencykit.errors import IncompatibleDataError, InvalidArgumentError, require
-from latencykit.units import (
-    Moment,
-    checked_unit,
-    format_count,
-    format_duration,
-    format_percentile,
-    interval_seconds,
-    parse_moment,
-    unit_factor,
-)
+from latencykit.units import Moment
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -165,7 +157,7 @@ class HistogramLog(HistogramBacked, Value):
         # Views share what passes over the payloads have kept, and know which of the rows are
         # theirs.
         self._shared, self._places = SharedCache(size, total), np.arange(size)
-        self.unit, self.run = checked_unit(unit), run or Run(unit=unit)
+        self.unit, self.run = units.checked_unit(unit), run or Run(unit=unit)
 
     def __setattr__(self, name: str, value: object) -> None:
         if "run" in vars(self) and not name.startswith("_"):
@@ -277,7 +269,7 @@ class HistogramLog(HistogramBacked, Value):
         start, end : float, str or datetime
             Seconds from the log's start, a duration (``"5s"``), or a timestamp.
         """
-        first, last = (parse_moment(moment, self.epoch) for moment in (start, end))
+        first, last = (units.parse_moment(moment, self.epoch) for moment in (start, end))
         return self._view(np.flatnonzero((self.starts >= first) & (self.starts < last)))
 
     def tagged(self, tag: str) -> HistogramLog:
@@ -326,7 +318,9 @@ class HistogramLog(HistogramBacked, Value):
         if unit == self.unit:
             return self
         return self._view(
-            np.arange(len(self)), unit=unit, factor=self._factor * unit_factor(self.unit, unit)
+            np.arange(len(self)),
+            unit=unit,
+            factor=self._factor * units.unit_factor(self.unit, unit),
         )
 
     def with_run(self, **changes: object) -> HistogramLog:
@@ -342,7 +336,7 @@ class HistogramLog(HistogramBacked, Value):
         An interval goes whole into the slot that it starts in (k · width ≤ start < (k + 1) ·
         width); a slot's start and length are those of what is in it.
         """
-        width = interval_seconds(interval)
+        width = units.interval_seconds(interval)
         slot = np.unique(slot_numbers(self.starts, width), return_inverse=True)[1].reshape(-1)
         codes = slot * len(self._tag_names) + self._tag_code
         keys, group = np.unique(codes, return_inverse=True)
@@ -459,7 +453,7 @@ class HistogramLog(HistogramBacked, Value):
             "max": series.max,
         }
         named = {
-            f"p{format_percentile(p)}": series.values[:, k]
+            f"p{units.format_percentile(p)}": series.values[:, k]
             for k, p in enumerate(series.percentiles)
         }
         return pd.DataFrame(columns | named)
@@ -495,12 +489,12 @@ class HistogramLog(HistogramBacked, Value):
     def _repr_html_(self) -> str:
         from latencykit.core.key_statistics import html_of
 
-        size, span = format_count(len(self)), format_duration(self.duration * 1e9)
+        size, span = units.format_count(len(self)), units.format_duration(self.duration * 1e9)
         return html_of(f"Histogram log, {size} intervals over {span}", self)
 
     def __repr__(self) -> str:
         tags = f", tags {', '.join(name or '(none)' for name in self.tags)}" if self.tags else ""
-        size, span = format_count(len(self)), format_duration(self.duration * 1e9)
+        size, span = units.format_count(len(self)), units.format_duration(self.duration * 1e9)
         return f"HistogramLog({size} intervals over {span}{tags})"
 
 

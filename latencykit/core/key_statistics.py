@@ -8,57 +8,52 @@ from typing import Any
 
 import numpy as np
 
+from latencykit import units
 from latencykit.core.percentile_rows import PercentileRow, bounds_at, statistic_text
 from latencykit.core.quantiles import is_resolved
 from latencykit.core.run import Run, failure_counts
-from latencykit.units import (
-    NANOSECONDS,
-    format_count,
-    format_percentile,
-    format_row,
-    format_value,
-    percentile_name,
-    sure_percentile,
-)
 
 
 def not_answered(run: Run) -> list[str]:
     """Return the numbers of requests that were not answered well, in words."""
     words = ("failed", "timed out", "dropped", "unfinished")
     numbers = zip(failure_counts(run).values(), words, strict=True)
-    return [f"{format_count(number)} {word}" for number, word in numbers if number]
+    return [f"{units.format_count(number)} {word}" for number, word in numbers if number]
 
 
 def key_statistics(data: Any) -> list[tuple[str, str]]:
     """Return the numbers shown beside the curve as text; a range where the source gives no more."""
     # Parentheses mark percentiles that the sample does not support.
-    show = partial(format_value, unit=data.unit)
+    show = partial(units.format_value, unit=data.unit)
 
     def texts(rows: Iterable[PercentileRow], **known: object) -> list[tuple[str, str]]:
-        return [(percentile_name(r.percentile), format_row(vars(r) | known, show)) for r in rows]
+        return [
+            (units.percentile_name(r.percentile), units.format_row(vars(r) | known, show))
+            for r in rows
+        ]
 
     if hasattr(data, "stats"):
-        count, known = [("requests", format_count(data.count or 0))], dict[str, object]()
+        count, known = [("requests", units.format_count(data.count or 0))], dict[str, object]()
         if data.count is None:
             count, known = [], {"supported": None}
         named = [(name, show(value)) for name, value in data.stats.items()]
         return list(dict([*count, *texts(data.reported_rows(), **known), *named]).items())
     usual = (50.0, 90.0, 99.0, 99.9, 99.99)
     if not hasattr(data, "count"):
-        return [(f"p{format_percentile(p)}", show(float(data.percentile(p)))) for p in usual]
-    rows = [("requests", format_count(data.requests))]
+        return [(f"p{units.format_percentile(p)}", show(float(data.percentile(p)))) for p in usual]
+    rows = [("requests", units.format_count(data.requests))]
     if data.run.failed or data.run.timeouts:
         rows += [
-            ("failed", format_count(data.run.failed)),
-            ("timed out", format_count(data.run.timeouts)),
+            ("failed", units.format_count(data.run.failed)),
+            ("timed out", units.format_count(data.run.timeouts)),
         ]
     if not data.count:
         return rows
     rows += texts(data.percentile_rows(usual))
     rows += [(name, statistic_text(data, name)) for name in ("max", "mean")]
-    limit = sure_percentile(data.highest_supported_percentile())
+    limit = units.sure_percentile(data.highest_supported_percentile())
     if limit > 0:
-        rows.append(("supported to", f"p{format_percentile(limit)}"))
+        rows.append(("supported to", f"p{units.format_percentile(limit)}"))
     return rows
 
 
@@ -67,7 +62,7 @@ def html_of(title: str, data: Any) -> str:
     from latencykit.core.repr_html import data_html  # a chart needs no HTML
 
     counted = data.histogram() if hasattr(data, "histogram") else data
-    if counted.unit in NANOSECONDS:
+    if counted.unit in units.NANOSECONDS:
         counted = counted.to_unit("ns")
     run = data.run
     corrected = {
@@ -95,7 +90,7 @@ def small_curve(counted: Any) -> str:
     values = counted.percentile(list(CURVE_PERCENTILES)).tolist()
     if not hasattr(counted, "percentile_rows"):
         return curve_svg(
-            values, values, [False] * len(values), format_value(values[-1], counted.unit)
+            values, values, [False] * len(values), units.format_value(values[-1], counted.unit)
         )
     # Of the rows of a table only these are needed; their confidence intervals would import scipy.
     lowest = bounds_at(counted.histogram(), np.array(CURVE_PERCENTILES, np.float64))[1].tolist()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from latencykit import units
 from latencykit._arrays import Value, read_only
 from latencykit._limits import current_limits
 from latencykit._records import record
@@ -24,15 +25,7 @@ from latencykit.core.histogram import Histogram, HistogramBacked
 from latencykit.core.histogram_log import HistogramLog, IntervalSeries, interval_series, slot_edges
 from latencykit.core.run import Measure, Run, failure_counts, merge_runs
 from latencykit.errors import DataNotAvailableError, InputTooLargeError, InvalidArgumentError
-from latencykit.units import (
-    NANOSECONDS,
-    Moment,
-    checked_unit,
-    format_count,
-    format_duration,
-    parse_duration,
-    parse_moment,
-)
+from latencykit.units import Moment
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,7 +50,7 @@ def sample_columns(
         raise InvalidArgumentError(
             f"no column {missing[0]!r}; the columns are {', '.join(map(str, frame.columns))}"
         )
-    checked_unit(unit)
+    units.checked_unit(unit)
     arrays: dict[str, AnyArray] = {}
     for role, name in columns.items():
         cells = frame[name]
@@ -526,7 +519,7 @@ class Samples(HistogramBacked, Value):
         start, end : float, str or datetime
             Seconds from the start of the run, a duration (``"5s"``), or a timestamp.
         """
-        first, last = (parse_moment(moment, self.epoch) for moment in (start, end))
+        first, last = (units.parse_moment(moment, self.epoch) for moment in (start, end))
         return self.select((self.offsets >= first) & (self.offsets < last))
 
     @property
@@ -716,14 +709,15 @@ class Samples(HistogramBacked, Value):
         span = last - (self._origin - origin)
         most = min(max(100_000, 10 * moment.size), current_limits().intervals)
         fitting = next((s for s in _STEPS if span // (s * 10**9) < most), _STEPS[-1])
-        width = parse_duration(fitting if interval is None else interval, "s")
+        width = units.parse_duration(fitting if interval is None else interval, "s")
         first = (self._origin - origin) // int(max(width, 1))
         slot = (moment // int(max(width, 1))).astype(np.int64) - first
         size = last // int(max(width, 1)) - first + 1 if len(self) else 0
         if size > most:
             raise InputTooLargeError(
-                f"intervals of {format_duration(width)} would number {size:,}, for {moment.size:,} "
-                f"requests; use longer ones, such as {format_duration(fitting * 1e9)}"
+                f"intervals of {units.format_duration(width)} would number {size:,}, for "
+                f"{moment.size:,} requests; use longer ones, such as "
+                f"{units.format_duration(fitting * 1e9)}"
             )
         names, code = self.tags or ("",), np.zeros(moment.size, np.int64)
         if self._tag_words is not None:
@@ -780,10 +774,10 @@ class Samples(HistogramBacked, Value):
 
     def __repr__(self) -> str:
         good = int(self.good.sum())
-        others = f", {format_count(len(self) - good)} others" if good < len(self) else ""
+        others = f", {units.format_count(len(self) - good)} others" if good < len(self) else ""
         timed = self.start is not None and len(self) > 0
-        over = f" in {format_duration(self.elapsed * 1e9)}" if timed else ""
-        return f"Samples({format_count(good)} good requests{others}{over})"
+        over = f" in {units.format_duration(self.elapsed * 1e9)}" if timed else ""
+        return f"Samples({units.format_count(good)} good requests{others}{over})"
 
 
 def _cells(values: Any) -> Any:
@@ -805,7 +799,7 @@ def _cells(values: Any) -> Any:
 def _nanoseconds(values: ArrayLike, unit: str) -> Ints:
     """Times as int64 nanoseconds; floats are rounded, and dates and timedeltas have own units."""
     array = np.asarray(values)
-    factor = NANOSECONDS.get(checked_unit(unit), 1.0)
+    factor = units.NANOSECONDS.get(units.checked_unit(unit), 1.0)
     if array.dtype.kind in "mM":
         ns = array.astype(f"{array.dtype.kind}8[ns]")
         if not (ns.astype(array.dtype) == array).all():  # NaT is not equal to itself

@@ -17,18 +17,11 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from latencykit import units
 from latencykit._records import record
 from latencykit._typing import AnyArray, Floats
 from latencykit.core.quantiles import Counted, is_resolved, nonzero
 from latencykit.errors import InvalidArgumentError
-from latencykit.units import (
-    NANOSECONDS,
-    format_count,
-    format_percentile,
-    format_value,
-    parse_duration,
-    parse_percentile,
-)
 
 _LONGEST = 80  # characters
 _SHORT = re.compile(r"\s*(tm|wm)\s*(\d+(?:\.\d+)?)\s*%?\s*", re.IGNORECASE)
@@ -62,7 +55,9 @@ class Trim:
             verb = "with {} pulled in to the rest" if self.kind == "WM" else "without {}"
             rest = verb.format(" and ".join(ends)) if ends else "of all"
         else:
-            bounds = ["" if math.isinf(v) else format_value(float(v), unit) for v in (low, high)]
+            bounds = [
+                "" if math.isinf(v) else units.format_value(float(v), unit) for v in (low, high)
+            ]
             ends = [f"above {bounds[0]}"] if bounds[0] else []
             ends += [f"up to {bounds[1]}"] if bounds[1] else []
             rest = ("clipped " if self.kind == "WM" else "of values ") + " and ".join(ends)
@@ -114,8 +109,8 @@ def parse_trim(spec: str, unit: str = "ns") -> Trim:
                     f"{text!r} in {spec!r} is not a valid percentile; write for example TM(5%:95%)"
                 )
             bounds[k] = Fraction(number) / 100
-        elif unit in NANOSECONDS:
-            bounds[k] = parse_duration(text, unit) / NANOSECONDS[unit]
+        elif unit in units.NANOSECONDS:
+            bounds[k] = units.parse_duration(text, unit) / units.NANOSECONDS[unit]
         else:
             try:
                 bounds[k] = float(text)
@@ -132,7 +127,7 @@ def parse_trim(spec: str, unit: str = "ns") -> Trim:
 
 
 def _percent(share: Fraction) -> str:
-    return format_percentile(float(share * 100))
+    return units.format_percentile(float(share * 100))
 
 
 def statistic_name(text: str) -> str:
@@ -147,14 +142,14 @@ def statistic_name(text: str) -> str:
     if word[:1] in "tw" or word == "iqm":
         parse_trim(text)
         return text.strip()
-    percentile = parse_percentile(text)
+    percentile = units.parse_percentile(text)
     if 0 < percentile < 1:
-        meant = format_percentile(float(f"{100 * percentile:.12g}"))
+        meant = units.format_percentile(float(f"{100 * percentile:.12g}"))
         raise InvalidArgumentError(
-            f"p{format_percentile(percentile)} lies below the first percent: "
+            f"p{units.format_percentile(percentile)} lies below the first percent: "
             f"was p{meant} meant? Write {meant}"
         )
-    return f"p{format_percentile(percentile)}"
+    return f"p{units.format_percentile(percentile)}"
 
 
 # ------------------------------------------------------------
@@ -223,9 +218,9 @@ def trimmed(counted: Counted, spec: str | Trim, unit: str = "ns") -> Trimmed:
     out = nonzero(above_it)
     top = float(best.high[out[-1]]) if out.size else math.nan
     below, above = float(below_it.sum()), float(above_it.sum())
-    some = f"up to {format_value(top, unit)}"
+    some = f"up to {units.format_value(top, unit)}"
     if math.isinf(top):
-        some = "≥ " + format_value(full.limit, unit)
+        some = "≥ " + units.format_value(full.limit, unit)
     excluded = f"{_requests(above)}, {some}"
     if not above:
         excluded = f"{_requests(below)} below" if below else "nothing"
@@ -260,7 +255,7 @@ def _between_ranks(
 
 
 def _requests(count: float) -> str:
-    shown = format_count(count) if count > 0.5 or not count else "< 1"
+    shown = units.format_count(count) if count > 0.5 or not count else "< 1"
     return f"{shown} request" + ("" if shown in ("1", "< 1") else "s")
 
 

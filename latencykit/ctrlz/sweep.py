@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
 
+from latencykit import units
 from latencykit._arrays import Value
 from latencykit._files import whole
 from latencykit._processes import own_command
@@ -37,14 +38,6 @@ from latencykit.errors import CorruptInputError, InvalidArgumentError, LatencyKi
 from latencykit.io.source import Data, ReadOptions
 from latencykit.io.writing import write
 from latencykit.record.hiccup import lateness
-from latencykit.units import (
-    NANOSECONDS,
-    format_duration,
-    format_percentile,
-    format_rate,
-    format_value,
-    parse_duration,
-)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -152,12 +145,13 @@ class Sweep(Value):
             row = known.get(run.name)
             values = {} if row is None else LoadCurve.percentiles(row, shown)
             rows.append((
-                str(run.number), f"{format_rate(run.rate)}/s", format_duration(run.duration * 1e9),
-                *(format_value(values[p], "ns") if p in values else "" for p in shown),
+                str(run.number), f"{units.format_rate(run.rate)}/s",
+                units.format_duration(run.duration * 1e9),
+                *(units.format_value(values[p], "ns") if p in values else "" for p in shown),
                 run.purpose, "no verdict" if run.verdict == "void" else run.verdict,
             ))  # fmt: skip
-        header = ("run", "load", "time", *(f"p{format_percentile(p)}" for p in shown), "purpose",
-                  "verdict")  # fmt: skip
+        levels = (f"p{units.format_percentile(p)}" for p in shown)
+        header = ("run", "load", "time", *levels, "purpose", "verdict")
         return listing_html(
             f"{self.slo}: {bracket_text(self.curve)}", header, rows, (self.stopped, *self.notes)
         )
@@ -165,8 +159,8 @@ class Sweep(Value):
     def __repr__(self) -> str:
         capacity = self.capacity
         low, high = (capacity.low, capacity.high) if capacity else (0.0, math.inf)
-        met = f"met at {format_rate(low)}/s" if low else "met at no load"
-        missed = f", missed at {format_rate(high)}/s" if math.isfinite(high) else ""
+        met = f"met at {units.format_rate(low)}/s" if low else "met at no load"
+        missed = f", missed at {units.format_rate(high)}/s" if math.isfinite(high) else ""
         return f"Sweep({len(self.runs)} runs, {met}{missed})"
 
 
@@ -257,8 +251,8 @@ def sweep(
         raise InvalidArgumentError(
             f"the limit of {bare[0]} has no unit; write it with one, such as {bare[0]}=20ms"
         )
-    usual = parse_duration(duration, "s") / 1e9
-    left = math.inf if budget is None else parse_duration(budget, "s") / 1e9
+    usual = units.parse_duration(duration, "s") / 1e9
+    left = math.inf if budget is None else units.parse_duration(budget, "s") / 1e9
     longest = min(LONGER * usual, max(usual, left / 6))
     search = Search(float(start), float(stop), usual, longest, precision, runs)
     reading = {"series": series, "format": format, "unit": unit, "column": column}
@@ -451,7 +445,7 @@ def _stalled(late: Floats, row: LoadRow, checks: Sequence[SLORow], slo: SLO) -> 
     """Return why a run has no verdict: hiccups of the load generator's machine may explain it."""
     if not late.size:
         return ""
-    longest = format_duration(float(late.max()))
+    longest = units.format_duration(float(late.max()))
     share_lost = float((late > 10e6).mean())
     lost = 1 - row.achieved_high / row.offered if row.saturated else 0.0
     if row.saturated and lost > 3 * share_lost:
@@ -476,7 +470,7 @@ def _stalled(late: Floats, row: LoadRow, checks: Sequence[SLORow], slo: SLO) -> 
 
 def _line(run: SweepRun, curve: LoadCurve | None, most: int) -> str:
     """Return the line of progress of a run."""
-    length = format_duration(run.duration * 1e9)
+    length = units.format_duration(run.duration * 1e9)
     words = [f"run {run.number} of at most {most}: {run.rate:g}/s for {length}"]
     if run.purpose == "warm-up":
         return f"{words[0]}: warm-up"
@@ -484,7 +478,7 @@ def _line(run: SweepRun, curve: LoadCurve | None, most: int) -> str:
         index = [row.name for row in curve.rows].index(run.name)
         for check in curve.checks[index]:
             value, low, high = (
-                format_duration(end * NANOSECONDS.get(check.unit, 1.0))
+                units.format_duration(end * units.NANOSECONDS.get(check.unit, 1.0))
                 if math.isfinite(end)
                 else "?"
                 for end in (check.value, check.low, check.high)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from latencykit import errors
 from latencykit._records import record
 from latencykit._typing import Floats
 from latencykit.analysis.judge import RunVerdict, Verdict, bands_of, judged
@@ -21,13 +22,6 @@ from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run, require_data
 from latencykit.core.summary import Summary
 from latencykit.core.trimmed import statistic_name
-from latencykit.errors import (
-    CorruptInputError,
-    DataNotAvailableError,
-    IncompatibleDataError,
-    InvalidArgumentError,
-    require,
-)
 from latencykit.history.run_file import (
     StoredRun,
     StoredSeries,
@@ -150,7 +144,7 @@ class History:
                 continue
             try:
                 run = decode(name, content, self._rename)
-            except CorruptInputError as error:
+            except errors.CorruptInputError as error:
                 left_out.append(str(error))
                 continue
             if self._branch is None or run.branch == self._branch:
@@ -231,7 +225,7 @@ class History:
             "labels": dict(sorted((labels or {}).items())),
         }  # fmt: skip
         if not 0 <= facts["time"] < 1e11 or not 0 <= facts["measured"] < 1e11:  # type: ignore[operator]
-            raise InvalidArgumentError(
+            raise errors.InvalidArgumentError(
                 f"{time!r} is not a time; it is in seconds since 1970-01-01T00:00Z"
             )
         run, content = encode(series, facts)
@@ -249,7 +243,9 @@ class History:
         """
         content = self._store.read([run.name])[0]
         if isinstance(content, Exception):
-            raise CorruptInputError(f"{run.name}.jsonl", None, f"cannot be read: {content}", "")
+            raise errors.CorruptInputError(
+                f"{run.name}.jsonl", None, f"cannot be read: {content}", ""
+            )
         found = distributions(run.name, content)
         return {self._rename.get(name, name): data for name, data in found.items()}
 
@@ -343,7 +339,7 @@ class History:
             for statistic in _judged_statistics(entry, chosen)
         ]
         if not wanted:
-            raise DataNotAvailableError(
+            raise errors.DataNotAvailableError(
                 f"no series has {' or '.join(chosen or [*_PERCENTILES, 'mean'])}; choose others, "
                 "or measure for longer"
             )
@@ -358,7 +354,7 @@ class History:
             with_series = [run for run in earlier if name in run.series]
             units = {run.series[name].unit for run in with_series} - {new.unit}
             if units:
-                raise IncompatibleDataError(
+                raise errors.IncompatibleDataError(
                     f"{name}: has the unit {new.unit!r}, but {units.pop()!r} in the history; state "
                     "the unit of the new run, or give the series another name"
                 )
@@ -410,10 +406,10 @@ def _series_of(data: Data | Mapping[str, Data]) -> dict[str, Data]:
     """Series by name; one alone is named after its source, else ``run``."""
     if isinstance(run := getattr(data, "run", None), Run):
         return {run.series or "run": data}  # type: ignore[dict-item]
-    require(data, Mapping, "data from lk.read, or data by name: {'checkout': data}")
+    errors.require(data, Mapping, "data from lk.read, or data by name: {'checkout': data}")
     series: dict[str, Data] = dict(data)  # type: ignore[arg-type]
     if not series:
-        raise InvalidArgumentError("no series is given; expected at least one")
+        raise errors.InvalidArgumentError("no series is given; expected at least one")
     for entry in series.values():
         require_data(entry, "a history")
     return series
@@ -434,7 +430,7 @@ def parse_labels(texts: Sequence[str]) -> dict[str, str]:
     for text in texts:
         key, equals, value = text.partition("=")
         if not equals or not key.strip() or not value.strip():
-            raise InvalidArgumentError(f"{text!r} is not a label; write it as machine=ci-4")
+            raise errors.InvalidArgumentError(f"{text!r} is not a label; write it as machine=ci-4")
         labels[key.strip()] = value.strip()
     return labels
 

@@ -21,17 +21,12 @@ from typing import Any
 
 import numpy as np
 
+from latencykit import errors
 from latencykit._text import printable
 from latencykit._typing import Floats
 from latencykit.core.columns import Words, word_of
 from latencykit.core.events import Clock, Events
 from latencykit.core.histogram_log import HistogramLog, interval_series
-from latencykit.errors import (
-    InvalidArgumentError,
-    LatencyKitError,
-    UnknownFormatError,
-    require_path,
-)
 from latencykit.io import json_text, registry
 from latencykit.io.build import epoch_seconds, iso_nanoseconds
 from latencykit.io.raw.cells import Kind, kind_of, times_of
@@ -91,7 +86,7 @@ def read_events(path: str | os.PathLike[str], offset: float | str | None = None)
     >>> gc.kind, gc.clock, gc.start.tolist(), gc.label.tolist()
     ('jvm-gc', 'relative', [2.0], ['Pause Full (System.gc())'])
     """
-    require_path(path)
+    errors.require_path(path)
     name = str(path)
     if offset is None and not Path(name).exists() and (match := _OFFSET.fullmatch(name)):
         name, offset = match["path"], match["offset"]
@@ -103,7 +98,7 @@ def read_events(path: str | os.PathLike[str], offset: float | str | None = None)
     if hlog is not None and hlog.sniff(source.head) >= Confidence.LIKELY:
         reader = _hiccups
     elif b"\0" in source.head.data[:4096]:
-        raise UnknownFormatError(f"{source.shown}: this is not text; expected {_EXPECTED}")
+        raise errors.UnknownFormatError(f"{source.shown}: this is not text; expected {_EXPECTED}")
     else:
         known = (reader for mark, reader in _MARKS if mark.search(source.head.text))
         reader = next(known, _table)
@@ -113,7 +108,7 @@ def read_events(path: str | os.PathLike[str], offset: float | str | None = None)
         words: Any = [printable(text, 80) for text in label]
         stop: Any = np.maximum(start, end)
         events = Events(source.name, kind, np.array(start), stop, words, clock, notes=tuple(notes))
-    except LatencyKitError:
+    except errors.LatencyKitError:
         raise
     except (AttributeError, LookupError, TypeError, ValueError, OverflowError) as error:
         seen = f"a value in it cannot be read ({printable(str(error), 80)})"
@@ -123,7 +118,7 @@ def read_events(path: str | os.PathLike[str], offset: float | str | None = None)
     moment = epoch_seconds(offset) if re.match(r"\d{4}-", str(offset)) else None
     if moment is not None:
         if events.clock != "relative":
-            raise InvalidArgumentError(
+            raise errors.InvalidArgumentError(
                 f"{source.shown}: its times are dates already; write an offset such as @+3600s"
             )
         return replace(events.shifted(moment), clock="epoch", offset=moment)
@@ -505,7 +500,7 @@ def _table(source: Source) -> _Read:
             columns[role] = [row[k] if k < len(row) else "" for row in rows], factor
     if "start" not in columns or not rows:
         begin = printable(text.strip().split("\n")[0], 50)
-        raise UnknownFormatError(
+        raise errors.UnknownFormatError(
             f"{source.shown}: no events are known in this input (it begins '{begin}'); expected "
             f"{_EXPECTED} with a column such as start, from or time"
         )

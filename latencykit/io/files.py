@@ -14,17 +14,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from latencykit import errors
 from latencykit._files import new_temporary, temporary_folder
 from latencykit._limits import current_limits
 from latencykit._text import natural_key, printable, without_secrets
-from latencykit.errors import (
-    CorruptInputError,
-    InputTooLargeError,
-    InvalidArgumentError,
-    LatencyKitError,
-    MissingInputError,
-    MissingPackageError,
-)
 from latencykit.io.source import Source
 
 TASK_BYTES, TASK_FILES = 4 << 20, 128
@@ -60,7 +53,7 @@ def expand(url: str) -> list[str]:
             found = [system.unstrip_protocol(one) for one in system.glob(path)]
             found.sort(key=natural_key)
     if not found:
-        raise InvalidArgumentError(f"{without_secrets(url)}: no file matches")
+        raise errors.InvalidArgumentError(f"{without_secrets(url)}: no file matches")
     return found
 
 
@@ -84,7 +77,7 @@ def size_of(url: str) -> int:
         if host in _silent:
             return 0
         return int(system.info(path).get("size") or 0)
-    except MissingPackageError:
+    except errors.MissingPackageError:
         raise
     except Exception as error:  # noqa: BLE001 - each storage has its own; reading reports them
         if any(isinstance(cause, TimeoutError) for cause in _causes(error)):
@@ -120,7 +113,7 @@ def _filesystem(url: str) -> tuple[Any, str]:
     try:
         from fsspec.core import filesystem, url_to_fs
     except ImportError as missing:
-        raise MissingPackageError("fsspec", "Reading a URL", "cluster") from missing
+        raise errors.MissingPackageError("fsspec", "Reading a URL", "cluster") from missing
     if bracketed := re.match(r"(https?)://[^/?]*\[", url):  # to url_to_fs, "::" joins two URLs
         return filesystem(bracketed[1], **_patience(url)), url
     system, path = url_to_fs(url, **_patience(url))
@@ -157,7 +150,7 @@ async def _stay_public(_session: object, _context: object, step: Any) -> None:
     """Refuse a redirect from a public address into the network that this machine is part of."""
     target = step.url.join(type(step.url)(step.response.headers.get("Location", "")))
     if await _is_public(step.url.host) and not await _is_public(target.host):
-        raise CorruptInputError(
+        raise errors.CorruptInputError(
             without_secrets(str(step.url)),
             None,
             f"it redirects to {target.host}, a private address",
@@ -191,12 +184,12 @@ def _download(url: str, target: Path) -> None:
         nonlocal came
         came, now = came + size, time.monotonic()
         if came > bounds.download:
-            raise InputTooLargeError(
+            raise errors.InputTooLargeError(
                 f"the server sent more than {bounds.download:,} bytes; "
                 "--limit download=SIZE (lk.limits) allows more"
             )
         if now - began > bounds.fetch + came / _SLOWEST:
-            raise InputTooLargeError(
+            raise errors.InputTooLargeError(
                 f"the server took longer than {bounds.fetch:g} s ({came:,} bytes came); "
                 "--limit fetch=TIME (lk.limits) allows more"
             )
@@ -218,25 +211,25 @@ def opening(url: str) -> Iterator[None]:
     """Turn any error of a storage's client into one line that names the URL."""
     try:
         yield
-    except LatencyKitError as error:
-        if isinstance(error, InputTooLargeError) and without_secrets(url) not in str(error):
-            raise InputTooLargeError(f"{without_secrets(url)}: {error}") from error
+    except errors.LatencyKitError as error:
+        if isinstance(error, errors.InputTooLargeError) and without_secrets(url) not in str(error):
+            raise errors.InputTooLargeError(f"{without_secrets(url)}: {error}") from error
         raise
     except ImportError as missing:  # fsspec's own words say which package a protocol needs
-        raise InvalidArgumentError(f"{without_secrets(url)}: {missing}") from missing
+        raise errors.InvalidArgumentError(f"{without_secrets(url)}: {missing}") from missing
     except Exception as error:  # each storage has errors of its own
         shown = without_secrets(url)
         if any(isinstance(cause, TimeoutError) for cause in _causes(error)):
             bounds = {"answer": current_limits().answer, "fetch": current_limits().fetch}
             name = min(bounds, key=bounds.__getitem__)
-            raise InputTooLargeError(
+            raise errors.InputTooLargeError(
                 f"{shown}: the server said nothing for {bounds[name]:g} s; "
                 f"--limit {name}=TIME (lk.limits) allows more"
             ) from error
         if isinstance(error, FileNotFoundError):
             seen, hint = "nothing is there, or nobody answers", "check the address"
-            raise MissingInputError(shown, None, seen, "", hint) from error
-        raise CorruptInputError(shown, None, *_fault(error)) from error
+            raise errors.MissingInputError(shown, None, seen, "", hint) from error
+        raise errors.CorruptInputError(shown, None, *_fault(error)) from error
 
 
 _QUOTED = 200  # characters of what a storage says; never of a web server's body

@@ -29,6 +29,7 @@ from typing import IO, Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from latencykit import errors
 from latencykit._arrays import as_positions
 from latencykit._limits import current_limits
 from latencykit._records import record
@@ -41,14 +42,6 @@ from latencykit.core.buckets import COST, CellBuckets, Counts, HdrBuckets, cost,
 from latencykit.core.histogram_log import HistogramLog, blocks_of, interval_tags, shifted
 from latencykit.core.quantiles import median
 from latencykit.core.run import FAILURES, UNIT_NAMES, Note, Run, UnitFrom, failure_counts
-from latencykit.errors import (
-    CorruptInputError,
-    InputTooLargeError,
-    InvalidArgumentError,
-    LatencyKitError,
-    PayloadError,
-    RowError,
-)
 from latencykit.hdr.payload import (
     HEADER_BYTES,
     SHORT,
@@ -299,7 +292,7 @@ def blocks_of_payloads(
         while entries is None:
             try:
                 entries = decode_summed(some)
-            except RowError as bad:
+            except errors.RowError as bad:
                 refuse(int(rows[begin + bad.row]), str(bad))
                 some.ends[bad.row] = some.begins[bad.row]  # where that returns: an empty interval
         kinds = [layout.buckets for layout in some.layouts]
@@ -350,7 +343,7 @@ class HlogPart:
                 self._refuse(int(some[-1]), str(bad))
             yield from blocks_of_payloads(some[: len(payloads)], payloads, self._refuse)
 
-    def _opened(self, rows: Ints) -> Iterator[tuple[Ints, Payloads, RowError | None]]:
+    def _opened(self, rows: Ints) -> Iterator[tuple[Ints, Payloads, errors.RowError | None]]:
         """Yield rows and their payloads, as many as memory allows; behind them may be an error."""
         limits = replace(current_limits(), block=min(current_limits().block, AT_ONCE))
         begins = self._intervals["offset"][rows]
@@ -368,7 +361,7 @@ class HlogPart:
                     bad = None
                     try:
                         payloads = open_payloads(texts, limits)
-                    except RowError as error:
+                    except errors.RowError as error:
                         payloads = open_payloads(texts[: error.row], limits)
                         bad = error if len(payloads) == error.row else None
                     taken = len(payloads) + (bad is not None)
@@ -471,7 +464,7 @@ class HlogWriter:
     ) -> None:
         """Write one interval."""
         if tag and _BAD_IN_TAG & set(tag):
-            raise InvalidArgumentError(
+            raise errors.InvalidArgumentError(
                 f"a tag in a log cannot contain commas, blanks or line breaks, as {tag!r} does; "
                 "rename it"
             )
@@ -506,7 +499,7 @@ def as_log(data: Data) -> HistogramLog:
         data = data.to_log() if data.start is not None else data.histogram()
     if isinstance(data, Histogram):
         if not isinstance(data.buckets, HdrBuckets | CellBuckets):
-            raise InvalidArgumentError(
+            raise errors.InvalidArgumentError(
                 "only HDR buckets fit into an .hlog; write .csv, .json or .parquet instead"
             )
         indptr = np.array([0, data.index.size])
@@ -514,7 +507,7 @@ def as_log(data: Data) -> HistogramLog:
         length = data.run.duration or 0.0
         return HistogramLog([0.0], [length], [MemoryPart([block])], unit=data.unit, run=data.run)
     if not isinstance(data, HistogramLog):
-        raise InvalidArgumentError(
+        raise errors.InvalidArgumentError(
             "a summary has no buckets to write into an .hlog; convert the tool's full output "
             "instead"
         )
@@ -550,7 +543,7 @@ def _write_rows(log: HistogramLog, writer: HlogWriter, factor: float) -> None:
     widest_yet = 0.0
     for block in blocks_of(log):
         if not isinstance(block.buckets, HdrBuckets | CellBuckets):
-            raise InvalidArgumentError(
+            raise errors.InvalidArgumentError(
                 "only HDR buckets fit into an .hlog; write .csv, .json or .parquet instead"
             )
         if isinstance(block.buckets, CellBuckets) and block.buckets.overlap:
@@ -564,7 +557,7 @@ def _write_rows(log: HistogramLog, writer: HlogWriter, factor: float) -> None:
             entries = slice(int(block.indptr[k]), int(block.indptr[k + 1]))
             _, index, counts = on_grid(block.buckets, block.index[entries], block.counts[entries])
             if not layout.reaches(index):
-                raise InvalidArgumentError(
+                raise errors.InvalidArgumentError(
                     "an .hlog cannot contain values that differ by more than 2**63 in one "
                     "interval; write shorter intervals, or .csv, .json or .parquet"
                 )
@@ -644,7 +637,7 @@ class _Refused:
         self.lines = 0
         self.rows: set[int] = set()
 
-    def error(self, line: int, reason: str, expected: str = "") -> CorruptInputError:
+    def error(self, line: int, reason: str, expected: str = "") -> errors.CorruptInputError:
         """Return the error of a line."""
         before = bisect_left(self._found["line"], line)
         read = f"{before:,} intervals before it were read; --lenient skips such lines"
@@ -710,7 +703,7 @@ class _Scan:
             try:
                 if total is not None:
                     total.add(block)
-            except InputTooLargeError:  # as a whole: a slice of the log may be fine
+            except errors.InputTooLargeError:  # as a whole: a slice of the log may be fine
                 total = None
             if size <= KEEP:
                 blocks.append(block.kept())
@@ -771,8 +764,8 @@ class _Scan:
                 "others", f"more than {self.limits.others:,} lines that are not intervals"
             )
 
-    def _beyond(self, name: str, seen: str) -> InputTooLargeError:
-        return InputTooLargeError(
+    def _beyond(self, name: str, seen: str) -> errors.InputTooLargeError:
+        return errors.InputTooLargeError(
             f"{self.source.shown}:{self.number}: {seen}; --limit {name}=SIZE (lk.limits) allows "
             "more"
         )
@@ -802,7 +795,7 @@ class _Scan:
                 start, code = self.times.absolute(stamp), self._code(tag)
                 row = (start, column, at, len(payload), number, code)
                 self.found.add(np.array(row, _ROW))
-        except (LineError, PayloadError) as bad:
+        except (LineError, errors.PayloadError) as bad:
             expected = bad.expected if isinstance(bad, LineError) else ""
             if not ended or not text.strip(b"\0"):
                 # it is all there is: a page, a message
@@ -921,7 +914,7 @@ def small_log(url: str) -> SmallLog | None:
             if line.startswith(b"#"):
                 times.header(line)
         times.absolute(float(lines[: lines.find(b",")]))
-    except (LatencyKitError, ValueError):  # raised again when it is read by itself
+    except (errors.LatencyKitError, ValueError):  # raised again when it is read by itself
         return None
     odd = b"\r" in data or b"Tag=" in data or b"EndTimestamp" in header or times.notes
     whole = source.head.whole and data.endswith(b"\n") and not source.cut
@@ -942,7 +935,7 @@ def sum_of_small(
         with np.errstate(invalid="raise", over="raise"):
             scan.run()
             scan.decode()
-    except (LatencyKitError, ArithmeticError):
+    except (errors.LatencyKitError, ArithmeticError):
         return None
     begins = np.cumsum([0, *(len(log.lines) for log in logs[:-1])])
     first = np.searchsorted(scan.found["offset"], begins)

@@ -22,14 +22,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from latencykit.core.run import Run
-from latencykit.io.build import (
-    STATISTIC_WORDS,
-    nanoseconds,
-    of_all_requests,
-    percentile_named,
-    unanswered,
-    unit_in,
-)
+from latencykit.io import build
 from latencykit.io.source import Confidence, Data, Head, ReadOptions, Series, Source
 from latencykit.io.text_reports import plain
 from latencykit.units import NANOSECONDS
@@ -188,11 +181,15 @@ def _statistics(line: str, context: str) -> tuple[str, list[_Statistic]] | None:
     stats: list[_Statistic] = []
     for match in matches:
         word = (match["word"] or "").lower().removeprefix("avg/")
-        name = "std" if word[:2] == "st" else _ENDS.get(word) or STATISTIC_WORDS.get(word)
+        name = "std" if word[:2] == "st" else _ENDS.get(word) or build.STATISTIC_WORDS.get(word)
         if name is None:
-            name = float(match["share"]) if match["share"] else percentile_named(f"p{match['p']}")
+            name = (
+                float(match["share"])
+                if match["share"]
+                else build.percentile_named(f"p{match['p']}")
+            )
         value = float(match["value"].replace(",", "")) + 60 * int(match["minutes"] or 0)
-        own = unit_in(match["unit"] or match["hint"] or default) or ""
+        own = build.unit_in(match["unit"] or match["hint"] or default) or ""
         further = match["further"].strip(" _-").lower()
         stats.append((name or 0.0, value, own, word or "p", further))
     bare = (word.strip("._-/:") for word in words)
@@ -283,12 +280,16 @@ def _unit_around(value: dict[str, object], path: str, unit: str) -> str:
     """Return the unit of an object's bare numbers: a key ``unit``, the object's name, or `unit`."""
     for key, stated in value.items():
         named = key.lower() in ("unit", "units", "duration_units")
-        if named and isinstance(stated, str) and (known := unit_in(stated)):
+        if named and isinstance(stated, str) and (known := build.unit_in(stated)):
             return known
     found = _KEY_UNIT.search(path)
     suffix = (found["hint"] or found["words"]).lower() if found else "s"
     # requests_s: a rate
-    return unit if suffix == "s" and not (found and _TIME.search(path)) else unit_in(suffix) or ""
+    return (
+        unit
+        if suffix == "s" and not (found and _TIME.search(path))
+        else build.unit_in(suffix) or ""
+    )
 
 
 def _json_groups(value: object, path: str = "", depth: int = 0, unit: str = "") -> Iterator[_Group]:
@@ -392,7 +393,7 @@ def _data(group: _Group, options: ReadOptions) -> Data:
         usual, origin = min(stated), "file"
     run = Run(unit=usual, unit_from=origin)
     named: dict[Any, float] = {
-        name: nanoseconds(value, unit or usual) for name, (value, unit) in group.stats.items()
+        name: build.nanoseconds(value, unit or usual) for name, (value, unit) in group.stats.items()
     }
     points = {name: value for name, value in named.items() if isinstance(name, float)}
     stats = {name: value for name, value in named.items() if isinstance(name, str)}
@@ -400,8 +401,8 @@ def _data(group: _Group, options: ReadOptions) -> Data:
     if group.count and group.count.what == "good":
         run, failed = run.replace(failed=failed), 0
         if run.failed and not count:
-            return unanswered(run)
-    return of_all_requests(points, count if failed else count or None, failed, stats, run)
+            return build.unanswered(run)
+    return build.of_all_requests(points, count if failed else count or None, failed, stats, run)
 
 
 FORMATS = {"percentile-lines": (sniff, read)}

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from latencykit import errors
 from latencykit._limits import current_limits
 from latencykit._records import record
 from latencykit._text import brief, did_you_mean, natural_key, option, printable, without_login
@@ -23,16 +24,6 @@ from latencykit._typing import PathOrFrame
 from latencykit.core import Data, is_samples, is_summary
 from latencykit.core.histogram_log import HistogramLog, relabelled
 from latencykit.core.run import TOTAL, Measure, Note, series_named
-from latencykit.errors import (
-    CorruptInputError,
-    DataNotAvailableError,
-    IncompatibleDataError,
-    InputTooLargeError,
-    InvalidArgumentError,
-    LatencyKitError,
-    ReaderError,
-    UnknownFormatError,
-)
 from latencykit.io import registry
 from latencykit.io.files import source_of
 from latencykit.io.sanity_checks import checked, longer_than_run
@@ -105,7 +96,7 @@ def detect(source: Source, name: str | Format | None = None) -> Format:
         named = registry.named_format(name)
         if named is None:
             known = ", ".join(sorted(entry.name for entry in registry.all_formats()))
-            raise InvalidArgumentError(f"{name!r} is not a format; the formats are {known}")
+            raise errors.InvalidArgumentError(f"{name!r} is not a format; the formats are {known}")
         if not source.is_dir and (source.clean(PASTED) or not _sniffed(named, source, [])):
             unknown = not _sniffed(named, source, [])
             _changed(source, set(), named, unknown=unknown, weak=unknown)
@@ -143,20 +134,18 @@ def detect(source: Source, name: str | Format | None = None) -> Format:
         unknown = not any(confidence for confidence, _ in asked) and not broken
         changed = _changed(source, sure, unknown=unknown, weak=weak)
     best = max(confidence for confidence, _ in asked)
-    if not source.is_dir and all(
-        claim is Confidence.GENERIC and name not in ("csv", "numbers")
-        for name, claim in claims.items()
-    ):
+    by_chance = "numbers" not in claims and max(claims.values(), default=0) <= Confidence.GENERIC
+    if not source.is_dir and by_chance:
         from latencykit.io.other_files import hint_for
 
         if (hint := hint_for(source.head, source.shown, readable=bool(claims))) is not None:
-            raise UnknownFormatError(f"{source.shown}: {hint}")
+            raise errors.UnknownFormatError(f"{source.shown}: {hint}")
     candidates = [entry for confidence, entry in asked if confidence == best and best]
     if len(candidates) == 1:
         return candidates[0]
     if candidates:
         names = ", ".join(entry.name for entry in candidates)
-        raise UnknownFormatError(
+        raise errors.UnknownFormatError(
             f"{source.shown}: this could be any of {names}; choose one with --format-in (format=)"
         )
     if broken:
@@ -173,7 +162,7 @@ def detect(source: Source, name: str | Format | None = None) -> Format:
 
         hint = hint_of(source.head.lines)
         seen = f"this input (it begins '{printable(first, 300) if hint else start}')"
-    raise UnknownFormatError(
+    raise errors.UnknownFormatError(
         f"{source.shown}: no reader knows {seen}; {f'{hint}; ' if hint else ''}"
         "`latencykit formats` lists what can be read, --format-in NAME forces one"
     )
@@ -305,17 +294,18 @@ def _sniffed(entry: Format, source: Source, broken: list[tuple[Format, Exception
         if isinstance(error, MemoryError) or (unread and not source.is_dir):
             raise
         if not unread and not (  # files of a directory may go away, or be private
-            isinstance(error, (LatencyKitError, csv.Error)) or re.match(_NOT_A_NUMBER, str(error))
+            isinstance(error, (errors.LatencyKitError, csv.Error))
+            or re.match(_NOT_A_NUMBER, str(error))
         ):
             broken.append((entry, error))
         return Confidence.NO
 
 
-def _bug(source: Source, entry: Format, error: Exception) -> ReaderError:
+def _bug(source: Source, entry: Format, error: Exception) -> errors.ReaderError:
     """The error that reports a bug in a reader."""
     kind = type(error).__name__
     text = f"{kind}: {printable(str(error), 80)}" if str(error) else kind
-    return ReaderError(
+    return errors.ReaderError(
         f"{source.shown}: the reader {entry.name} broke over this file ({text}): "
         "this is a bug in the reader; please send us the file"
     )
@@ -339,7 +329,7 @@ def read_source(
     found: dict[str, Data] = {}
     try:
         found = _read_whole(source, options, format)
-    except (CorruptInputError, InvalidArgumentError, UnknownFormatError):
+    except (errors.CorruptInputError, errors.InvalidArgumentError, errors.UnknownFormatError):
         if isinstance(format, Format) or not (
             found := _read_inside(source, options, format)
             or _read_above_words(source, options, format)
@@ -365,7 +355,7 @@ def _read_above_words(source: Source, options: ReadOptions, name: str | None) ->
     vars(source).pop("head", None)
     try:
         found = _read_whole(source, options, name)
-    except (CorruptInputError, InvalidArgumentError, UnknownFormatError):
+    except (errors.CorruptInputError, errors.InvalidArgumentError, errors.UnknownFormatError):
         return {}
     notes = [Note(f"words below it were left out: {printable(words, 60)!r}")] * bool(words)
     return {key: data.with_run(notes=(*notes, *data.run.notes)) for key, data in found.items()}
@@ -402,7 +392,7 @@ def _read_inside(source: Source, options: ReadOptions, name: str | None) -> dict
             if len(waiting) > (limit := current_limits().series):  # others would be lost
                 if not found:
                     return {}
-                raise InputTooLargeError(
+                raise errors.InputTooLargeError(
                     f"{source.shown}: more than {limit:,} JSON objects around documents; cut it "
                     "into parts, or allow more with --limit series=N (lk.limits)"
                 )
@@ -415,7 +405,7 @@ def _read_inside(source: Source, options: ReadOptions, name: str | None) -> dict
             known = [one for one in sure if one.name == name or not (name or one.name in _ANY_TOOL)]
             try:
                 series = _read_whole(part, options, known[0]) if len(known) == 1 else {}
-            except CorruptInputError:
+            except errors.CorruptInputError:
                 series = {}
             if series:
                 found.append(((*path, key), series))
@@ -466,11 +456,11 @@ def _read_whole(
         counted = any(is_summary(data) and data.count == 0 for data in series.values())
         seen = f"this {chosen.title} contains no latencies"
         seen = "no request was answered" if counted else seen
-        raise CorruptInputError(source.shown, None, seen, "at least one", "")
+        raise errors.CorruptInputError(source.shown, None, seen, "at least one", "")
     if options.unit is not None:
         series = {name: _in_stated_unit(data, options.unit) for name, data in series.items()}
         if all(data.run.unit_from != "option" for data in series.values()):
-            raise InvalidArgumentError(
+            raise errors.InvalidArgumentError(
                 f"{source.shown}: {chosen.title} states its unit itself; leave {option('unit')} out"
             )
     cut = Note("the compressed file is truncated at its end") if source.cut else None
@@ -565,12 +555,16 @@ def _parsed(chosen: Format, source: Source, options: ReadOptions) -> dict[str, D
             for number, run in enumerate(runs, 1)
             for name, data in run.items()
         }
-    except LatencyKitError as error:
+    except errors.LatencyKitError as error:
         named = source.shown in str(error)
-        refused = InputTooLargeError, IncompatibleDataError, DataNotAvailableError
+        refused = (
+            errors.InputTooLargeError,
+            errors.IncompatibleDataError,
+            errors.DataNotAvailableError,
+        )
         if isinstance(error, refused) and not named:
             raise type(error)(f"{source.shown}: {error}") from error
-        if not isinstance(error, InvalidArgumentError) or named:
+        if not isinstance(error, errors.InvalidArgumentError) or named:
             raise
         raise source.corrupt(None, str(error)) from error
     except Exception as error:
@@ -658,11 +652,11 @@ def select(source: Source, selection: Selection) -> list[tuple[str, str, Data]]:
     missing = [name for name in chosen if name in parts_named - tags]
     if missing:
         hint = did_you_mean(missing[0], {*series, *tags} - {""})
-        raise InvalidArgumentError(f"{path}: has no series {missing[0]!r}{hint}")
+        raise errors.InvalidArgumentError(f"{path}: has no series {missing[0]!r}{hint}")
     unknown = [tag for tag in selection.tags if tag not in tags]
     if unknown:
         hint = did_you_mean(unknown[0], tags) if tags - {""} else ""
-        raise InvalidArgumentError(f"{path}: no line has the tag {unknown[0]!r}{hint}")
+        raise errors.InvalidArgumentError(f"{path}: no line has the tag {unknown[0]!r}{hint}")
     return entries
 
 
@@ -677,7 +671,7 @@ def _parts(data: Data, selection: Selection) -> dict[str, Data]:
     if selection.by not in (None, "tag"):
         if is_samples(data):
             return dict(data.by(selection.by))
-        raise InvalidArgumentError(
+        raise errors.InvalidArgumentError(
             f"{data.run.source}: --by {selection.by} needs single requests; a log is split by its "
             "tags (--by tag)"
         )
@@ -701,7 +695,7 @@ def _with_measure(data: Data, measure: Measure | None) -> Data:
     if is_samples(data):
         return data.measured(measure)
     if data.run.measure not in (measure, "unknown"):
-        raise DataNotAvailableError(
+        raise errors.DataNotAvailableError(
             f"{data.run.source} has {data.run.measure} times only; "
             "raw samples with intended starts have both"
         )
@@ -713,22 +707,22 @@ def _window(data: Any, selection: Selection) -> Any:
     if not selection.windowed:
         return data
     if not hasattr(data, "between"):
-        raise DataNotAvailableError(
+        raise errors.DataNotAvailableError(
             f"{data.run.source}: a histogram of a complete run has no times; "
             "--from and --to need a log or samples"
         )
     try:
         start = parse_moment("-inf" if selection.begin is None else selection.begin, data.epoch)
         end = parse_moment("inf" if selection.end is None else selection.end, data.epoch)
-    except DataNotAvailableError as error:
-        raise DataNotAvailableError(f"{data.run.source}: {error}") from None
+    except errors.DataNotAvailableError as error:
+        raise errors.DataNotAvailableError(f"{data.run.source}: {error}") from None
     if start > end:
-        raise InvalidArgumentError(
+        raise errors.InvalidArgumentError(
             f"--from {selection.begin} is later than --to {selection.end}: "
             "nothing lies between them; exchange the two"
         )
     if start == end:
-        raise InvalidArgumentError(
+        raise errors.InvalidArgumentError(
             f"--from {selection.begin} and --to {selection.end} are the same moment: "
             "--to itself is not included"
         )
@@ -822,7 +816,7 @@ def read(
         entries = read_source(FrameSource(path), replace(options, columns=True), FRAME)
         path = type(path).__name__
     if series is None and len(entries) > 1:
-        raise InvalidArgumentError(
+        raise errors.InvalidArgumentError(
             f"{path}: has several series: {', '.join(entries)}; "
             "name one with series= (or use read_all)"
         )
@@ -834,13 +828,13 @@ def read(
         tags = getattr(parted, "tags", ())
         if series not in tags:
             hint = did_you_mean(series, [*entries, *tags])
-            raise InvalidArgumentError(f"{path}: has no series {series!r}{hint}")
+            raise errors.InvalidArgumentError(f"{path}: has no series {series!r}{hint}")
         series, tag = whole, series  # as `read_all` names it
     data = _with_measure(entries[next(iter(entries)) if series is None else series], measure)
     if tag is None:
         return data
     if not (isinstance(data, HistogramLog) or is_samples(data)):
-        raise InvalidArgumentError(f"{path}: a {level_name(data)} has no tags")
+        raise errors.InvalidArgumentError(f"{path}: a {level_name(data)} has no tags")
     return data.tagged(tag)
 
 
@@ -848,7 +842,9 @@ def listed(value: str | Iterable[str] | None) -> tuple[str, ...]:
     """Return names as a tuple; none stand for all."""
     names = () if value is None else (value,) if isinstance(value, str) else tuple(value)
     if value is not None and not names:
-        raise InvalidArgumentError("an empty list selects nothing; leave it out to select all")
+        raise errors.InvalidArgumentError(
+            "an empty list selects nothing; leave it out to select all"
+        )
     return names
 
 
@@ -857,7 +853,7 @@ def unique_names(named: Sequence[tuple[str, str, Data]]) -> dict[str, Any]:
     # Equal names are prefixed with as much of the path as distinguishes the files, and numbered
     # where that is not enough.
     if not named:
-        raise InvalidArgumentError("none of the files has the series or tags asked for")
+        raise errors.InvalidArgumentError("none of the files has the series or tags asked for")
     count = Counter(name for _, name, _ in named)
     tails: dict[str, list[str]] = {}  # of equal names: ends of each path, the shortest first
     for path in dict.fromkeys(path for path, _, _ in named) if len(count) < len(named) else ():

@@ -13,15 +13,9 @@ from matplotlib.ticker import Formatter, FuncFormatter, Locator, MaxNLocator, Nu
 from matplotlib.transforms import Transform
 from numpy.typing import ArrayLike, NDArray
 
+from latencykit import units
 from latencykit.plot.series import time_texts
 from latencykit.plot.style import size_in_points
-from latencykit.units import (
-    NANOSECONDS,
-    format_duration,
-    format_percentile,
-    format_value,
-    unit_factor,
-)
 
 _STEPS = ((1.0,), (1.0, 3.0), (1.0, 2.0, 5.0), (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0))
 _SECONDS = (
@@ -36,15 +30,15 @@ class ValueFormatter(Formatter):
 
     def __init__(self, unit: str, fixed: str | None = None) -> None:
         self.unit, self.fixed = unit, fixed
-        self._factor = 1.0 if fixed is None else unit_factor(unit, fixed)
+        self._factor = 1.0 if fixed is None else units.unit_factor(unit, fixed)
 
     def __call__(self, x: float, pos: int | None = None) -> str:  # noqa: ARG002
         """Return the label of a tick."""
         if self.fixed is not None:
             return f"{x * self._factor:,.10g} {self.fixed.replace('us', 'µs')}"
-        if self.unit in NANOSECONDS:
-            return format_duration(x * NANOSECONDS[self.unit], 5)
-        return format_value(x, self.unit)
+        if self.unit in units.NANOSECONDS:
+            return units.format_duration(x * units.NANOSECONDS[self.unit], 5)
+        return units.format_value(x, self.unit)
 
 
 def share_text(share: float, _: float | None = None) -> str:
@@ -54,7 +48,7 @@ def share_text(share: float, _: float | None = None) -> str:
 
 def second_of(unit: str, fixed: str | None = None) -> float:
     """Return from how many of an axis' units on its ticks are round in minutes and hours: 1 s."""
-    return unit_factor("s", unit) if unit in NANOSECONDS and fixed is None else math.inf
+    return units.unit_factor("s", unit) if unit in units.NANOSECONDS and fixed is None else math.inf
 
 
 def _decade(power: int, second: float) -> float:
@@ -288,7 +282,7 @@ class PercentileLocator(_ViewLocator):
 
 
 def _percentile_label(percentile: float, _: float | None = None) -> str:
-    return "100 %" if percentile >= 100 else format_percentile(round(percentile, 10))
+    return "100 %" if percentile >= 100 else units.format_percentile(round(percentile, 10))
 
 
 class PercentileScale(ScaleBase):

@@ -10,19 +10,8 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 import latencykit.plot.axes  # noqa: F401 - the percentile scale
 from latencykit.errors import DataNotAvailableError
+from latencykit.plot import style
 from latencykit.plot.label_layout import LineLabels, head
-from latencykit.plot.style import (
-    AMBER,
-    BLUE,
-    GROUND,
-    INK,
-    MUTED,
-    WARM,
-    Look,
-    current_axes,
-    ground_of,
-    tidy,
-)
 from latencykit.units import format_change, format_count, percentile_name
 
 if TYPE_CHECKING:
@@ -83,7 +72,7 @@ def compare(
     from latencykit.analysis.compare import Comparison, named_changes
     from latencykit.analysis.compare import compare as compare_sides
 
-    ax = current_axes(ax)
+    ax = style.current_axes(ax)
     if isinstance(base, Comparison):
         comparison = base
     else:
@@ -102,20 +91,20 @@ def compare(
     ax.set_xscale("percentile", nines=nines)
     ax.set_xlim(0, 100)
     _scale_ratios(ax, rows)
-    ax.axhline(1.0, color=INK, linewidth=1.0, zorder=2, label="_no change")
+    ax.axhline(1.0, color=style.INK, linewidth=1.0, zorder=2, label="_no change")
     labels, (bottom, top_end) = LineLabels(), ax.get_ylim()
     for k, row in enumerate(rows):  # hollow where it is undecided
         at, ratio = row.percentile or 0.0, 1 + row.change
-        colour = MUTED if not row.significant else AMBER if row.low > 0 else BLUE
+        colour = style.MUTED if not row.significant else style.AMBER if row.low > 0 else style.BLUE
         low = 1 + row.low if row.low > -1 else bottom
         high = 1 + row.high if math.isfinite(row.high) else top_end
         if row.low > -1 or math.isfinite(row.high):
-            look: Look = {"linewidth": 1.6, "zorder": 3, "solid_capstyle": "butt"}
+            look: style.Look = {"linewidth": 1.6, "zorder": 3, "solid_capstyle": "butt"}
             ends = [max(low, bottom), min(high, top_end)]
             ax.plot([at, at], ends, color=colour, label="_interval", **look)
         (mark,) = ax.plot(
             [at], [ratio], marker="o" if at < 100 else "D", markersize=6.5, color=colour,
-            markerfacecolor=colour if row.significant else ground_of(ax), linestyle="none",
+            markerfacecolor=colour if row.significant else style.ground_of(ax), linestyle="none",
             zorder=4, clip_on=False, label=f"_{row.statistic}",
         )  # fmt: skip
         text = f"{percentile_name(at)} {format_change(row.change)}"
@@ -129,13 +118,18 @@ def compare(
         labels.point(
             ax, text, (at, tip), [mark], above=above, below=below, fontsize=9, color=colour
         )
-    ax.axhspan(1.0, top_end, color=WARM, zorder=0, linewidth=0)
-    ax.axhspan(bottom, 1.0, color=GROUND, zorder=0, linewidth=0)
-    words: Look = {"transform": ax.transAxes, "ha": "left", "fontsize": 9, "color": MUTED}
+    ax.axhspan(1.0, top_end, color=style.WARM, zorder=0, linewidth=0)
+    ax.axhspan(bottom, 1.0, color=style.GROUND, zorder=0, linewidth=0)
+    words: style.Look = {
+        "transform": ax.transAxes,
+        "ha": "left",
+        "fontsize": 9,
+        "color": style.MUTED,
+    }
     ax.text(0.006, 0.985, "slower", va="top", **words)
     ax.text(0.006, 0.015, "faster", va="bottom", **words)
     ax.add_artist(labels)
-    tidy(ax, "percentile of requests", "change from base to new")
+    style.tidy(ax, "percentile of requests", "change from base to new")
     basis = "one run per side: the intervals hold for these requests only"
     if comparison.basis == "runs":
         basis = f"{' against '.join(map(format_count, comparison.runs))} runs"

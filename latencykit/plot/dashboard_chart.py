@@ -18,6 +18,7 @@ from latencykit.core.key_statistics import key_statistics
 from latencykit.core.percentile_rows import statistic_text
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
+from latencykit.plot import style
 from latencykit.plot.curves import area_notes
 from latencykit.plot.density_chart import density
 from latencykit.plot.diagnosis_chart import stall_rows
@@ -38,15 +39,6 @@ from latencykit.plot.series import (
     requests_of,
     slo_finding,
     slo_pairs,
-)
-from latencykit.plot.style import (
-    INK,
-    MUTED,
-    Look,
-    current_axes,
-    series_styles,
-    short_names,
-    size_in_points,
 )
 from latencykit.plot.timeline_chart import timeline
 from latencykit.units import format_count, format_row, format_value, percentile_name
@@ -99,13 +91,13 @@ def dashboard(
     >>> len(page.child_axes)
     3
     """
-    page = current_axes(ax)
+    page = style.current_axes(ax)
     series = as_series(data)
     counted = {label: as_histogram(values) for label, values in series.items()}
     single = len(series) == 1
     page.set_axis_off()
     # The space between the panels is for their labels.
-    width, height = size_in_points(page)
+    width, height = style.size_in_points(page)
     gap, margin = min(46 / height, 0.2), min(26 / width, 0.06)
     share = min(max((170 if single else 300) / width, 0.18), 0.30 if single else 0.5)
     timed = all(
@@ -146,18 +138,18 @@ def dashboard(
             incident = incident_of(series[label], evidence_of(series[label], total), found)
             words = "" if incident is None else incident.text
         # Names flush left, numbers flush right, and what happened below if it fits.
-        rows, letters = key_statistics(total), max(16, int(size_in_points(beside)[0] / 4.6))
+        rows, letters = key_statistics(total), max(16, int(style.size_in_points(beside)[0] / 4.6))
         texts = textwrap.wrap(words, letters)
         if len(rows) > _rows(beside, len(rows))[1]:  # the usual percentiles, and what is none
             rows = [row for row in rows if row[0] in _USUAL or row[0][1:].isalpha()]
         step, most = _rows(beside, len(rows) + len(texts))
         for k, (name, value) in enumerate(rows[:most]):
             y = 1.0 - (k + 0.5) * step
-            _write(beside, 0.0, y, plain(name, 24), fontsize=9, color=MUTED)
+            _write(beside, 0.0, y, plain(name, 24), fontsize=9, color=style.MUTED)
             _write(beside, 1.0, y, plain(value, 24), fontsize=9, ha="right")
         for k, line in enumerate(texts if len(rows) + len(texts) <= most else (), len(rows)):
             y = 1.0 - (k + 0.6) * step
-            _write(beside, 0.0, y, plain(line, 80), fontsize=8, color=MUTED)
+            _write(beside, 0.0, y, plain(line, 80), fontsize=8, color=style.MUTED)
     else:
         _table(beside, counted)
     bracketed = any(text.get_text().startswith("(") for text in beside.texts)
@@ -174,21 +166,21 @@ def dashboard(
 
 def _rows(ax: Axes, needed: int, size: float = 9.0) -> tuple[float, int]:
     """Return the height of a row as a share of the axes, and how many rows fit."""
-    _, height = size_in_points(ax)
+    _, height = style.size_in_points(ax)
     step = min(17.0, max(size * 1.25, height / max(needed, 1)))
     return step / height, max(1, int(height / step + 1e-9))
 
 
 def _write(ax: Axes, x: float, y: float, text: str, **look: Any) -> None:
-    ax.text(x, y, text, **{"va": "center", "color": INK} | look)
+    ax.text(x, y, text, **{"va": "center", "color": style.INK} | look)
 
 
 def _table(ax: Axes, series: Mapping[str, object]) -> None:
     """Write one row per series with its count and percentiles, the highest maximum first."""
-    styles = series_styles(series)
+    styles = style.series_styles(series)
     order = sorted(series, key=lambda label: -_value(series[label], 100.0))
     step, most = _rows(ax, len(series) + 1, 8.0)
-    width, _ = size_in_points(ax)
+    width, _ = style.size_in_points(ax)
     longest = max(len(_text(data, p)) for data in series.values() for p in _COLUMNS)
     column = max(40.0, 4.5 * longest + 6.0)  # a range takes more space than a number
     number = max(2, min(len(_COLUMNS) + 1, int((width - 92) / column)))
@@ -202,14 +194,14 @@ def _table(ax: Axes, series: Mapping[str, object]) -> None:
         *(["requests"] if counts else []),
         *("mean" if p == _MEAN else percentile_name(p) for p in chosen),
     ]
-    look: Look = {"fontsize": 8}
+    look: style.Look = {"fontsize": 8}
     for x, words in zip(places, heads, strict=True):
-        _write(ax, x, 1.0 - 0.5 * step, words, color=MUTED, ha="right", **look)
+        _write(ax, x, 1.0 - 0.5 * step, words, color=style.MUTED, ha="right", **look)
     letters = max(8, int((places[0] * width - column - 0.07 * width) / 4.9))
     shown = order if len(order) < most else order[: most - 2]
-    for k, (label, short) in enumerate(zip(shown, short_names(shown, letters), strict=True)):
+    for k, (label, short) in enumerate(zip(shown, style.short_names(shown, letters), strict=True)):
         y, data = 1.0 - (k + 1.5) * step, series[label]
-        middle: Look = {**styles[label], "linewidth": 2.0, "markevery": [1]}
+        middle: style.Look = {**styles[label], "linewidth": 2.0, "markevery": [1]}
         ax.plot([0.0, 0.025, 0.05], [y] * 3, **middle)
         _write(ax, 0.065, y, plain(short), **look)
         texts = [_text(data, p) for p in chosen]
@@ -220,7 +212,7 @@ def _table(ax: Axes, series: Mapping[str, object]) -> None:
             _write(ax, x, y, words, ha="right", **look)
     if len(shown) < len(order):
         y, words = 1.0 - (len(shown) + 1.5) * step, f"and {len(order) - len(shown)} more"
-        _write(ax, 0.065, y, words, color=MUTED, **look)
+        _write(ax, 0.065, y, words, color=style.MUTED, **look)
 
 
 def _value(data: Any, percentile: float) -> float:

@@ -17,21 +17,10 @@ from latencykit.analysis.coincidence import Coincidence
 from latencykit.analysis.explain import Explanation
 from latencykit.core.samples import Samples
 from latencykit.errors import DataNotAvailableError, require
+from latencykit.plot import style
 from latencykit.plot.axes import time_axis
 from latencykit.plot.label_layout import head
 from latencykit.plot.percentile_chart import percentiles
-from latencykit.plot.style import (
-    AMBER,
-    BLUE,
-    COLOURS,
-    GREY,
-    INK,
-    MUTED,
-    Look,
-    current_axes,
-    size_in_points,
-    tidy,
-)
 from latencykit.plot.timeline_chart import timeline
 from latencykit.units import format_count, format_value
 
@@ -86,9 +75,9 @@ def explanation(
     2
     """
     require(result, Explanation, "an explanation: lk.explain(data)")
-    page = current_axes(ax)
+    page = style.current_axes(ax)
     page.set_axis_off()
-    _, points = size_in_points(page)
+    _, points = style.size_in_points(page)
     timed = result.coincidence is not None and len(result.coincidence.lanes) > 0
     # Attributes and the rows of each that are drawn, as many as have space.
     space = max(2, min(_MOST_BARS, int(points * (1 - _FOOT * timed) / _BAR)))
@@ -116,12 +105,12 @@ def explanation(
         for attribute, drawn in bars:
             left.text(
                 0.0, place - 0.62, plain(shorten(attribute, 30)), fontsize=8.5, fontweight="bold",
-                color=INK, va="bottom",
+                color=style.INK, va="bottom",
             )  # fmt: skip
             for row in drawn:
-                strong = AMBER if row.significant else INK
+                strong = style.AMBER if row.significant else style.INK
                 left.barh(place - 0.19, row.share_above, 0.36, color=strong)
-                left.barh(place + 0.19, row.share, 0.36, color=BLUE, alpha=0.55)
+                left.barh(place + 0.19, row.share, 0.36, color=style.BLUE, alpha=0.55)
                 ticks.append(place)
                 names.append(plain(shorten(str(row.value), 24)))
                 place += 1.0
@@ -141,9 +130,9 @@ def explanation(
         series = {"all requests": latency}
         if others is not None:
             series["without it" if len(suspects) == 1 else "without them"] = others
-        look: Look = {"title": "", "subtitle": "", "unit": unit}
+        look: style.Look = {"title": "", "subtitle": "", "unit": unit}
         percentiles(series, ax=right, **(look | line_kwargs))
-        right.axhline(result.threshold, color=INK, linewidth=0.8, linestyle=(0, (1.5, 1.5)))
+        right.axhline(result.threshold, color=style.INK, linewidth=0.8, linestyle=(0, (1.5, 1.5)))
         right.set_xlabel("percentile")
     label = plain(shorten(name or result.name, 40))
     words = "no value stands out" if len(result.attributes) else "nothing to compare"
@@ -161,7 +150,7 @@ def explanation(
 _LANE = 23.0  # points
 _LEAST_LANE = 15.0
 _MOST_LANES = 12
-_COLOURS = tuple(colour for colour in COLOURS if colour != COLOURS[4])
+_COLOURS = tuple(colour for colour in style.COLOURS if colour != style.COLOURS[4])
 
 
 def coincidence(
@@ -215,7 +204,7 @@ def coincidence(
     require(result, Coincidence, "an explanation: lk.explain(data, events=…)")
     if result.data is None:
         raise DataNotAvailableError("this result does not contain its run; call explain again")
-    page = current_axes(ax)
+    page = style.current_axes(ax)
     page.set_axis_off()
     if isinstance(result.data, Samples):
         first, span = float(result.data.offsets.min()), result.data.elapsed
@@ -240,7 +229,7 @@ def coincidence(
         name: _COLOURS[k % len(_COLOURS)]
         for k, name in enumerate(dict.fromkeys([*suspects, *significant]))
     }
-    width, points = size_in_points(page)
+    width, points = style.size_in_points(page)
     shown = lanes[: max(1, min(_MOST_LANES, int(0.5 * points / _LEAST_LANE)))]
     foot = min(len(shown) * _LANE / points, 0.5)
     gap = min(26.0 / points, 0.15) if shown else 0.0
@@ -250,14 +239,14 @@ def coincidence(
     least = (limits[1] - limits[0]) / max(width, 1.0)  # narrower than a point, it may vanish
     columns = (result.stalls[name].tolist() for name in ("start", "end", "suspect"))
     for begin, until, suspect in zip(*columns, strict=True):
-        shade, end = colour.get(suspect, GREY), max(until, begin + least)
+        shade, end = colour.get(suspect, style.GREY), max(until, begin + least)
         upper.axvspan(begin, end, color=shade, alpha=0.3, linewidth=0, zorder=0)
     if shown:
         # One row per source, its name at the left within the row.
         lower = page.inset_axes((0.0, 0.0, 1.0, foot))
         size = min(8.0, 0.4 * min(_LANE, foot * points / len(shown)))
         for k, (name, events) in enumerate(shown):
-            row, shade = len(shown) - 1 - k, colour.get(name, MUTED)
+            row, shade = len(shown) - 1 - k, colour.get(name, style.MUTED)
             inside = events.between(first, first + span)
             start, end = inside.start, np.maximum(inside.end, inside.start + least)
             low, high = np.full(start.size, row + 0.14), np.full(start.size, row + 0.56)
@@ -270,11 +259,11 @@ def coincidence(
             lower.annotate(
                 f"{plain(shorten(name, 60))}  {format_items(len(inside), 'event')}",
                 (0.0, row + 0.6), (2, 0), ("axes fraction", "data"), "offset points",
-                va="bottom", fontsize=size, color=shade if name in colour else INK,
+                va="bottom", fontsize=size, color=shade if name in colour else style.INK,
             )  # fmt: skip
-            lower.axhline(row, color=GREY, linewidth=0.4, alpha=0.5)
+            lower.axhline(row, color=style.GREY, linewidth=0.4, alpha=0.5)
         lower.set_ylim(0, len(shown) + 0.1)
-        tidy(lower, "time from the start")
+        style.tidy(lower, "time from the start")
         lower.grid(visible=False, axis="y")
         lower.set_yticks([])
         lower.spines["left"].set_visible(False)

@@ -15,20 +15,10 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from latencykit._text import format_items
 from latencykit.core import Data
 from latencykit.errors import DataNotAvailableError, require
+from latencykit.plot import style
 from latencykit.plot.axes import fit_values
 from latencykit.plot.label_layout import EndLabels, LineLabels, head
 from latencykit.plot.series import slo_pairs, uncertain_note
-from latencykit.plot.style import (
-    AMBER,
-    BLUE,
-    COLOURS,
-    GREY,
-    INK,
-    Look,
-    current_axes,
-    ground_of,
-    tidy,
-)
 from latencykit.plot.timeline_chart import foot_strip
 from latencykit.units import format_rate, format_value, percentile_name
 
@@ -96,7 +86,7 @@ def load_curve(
     """
     from latencykit.analysis import capacity  # it imports much that no other chart needs
 
-    ax = current_axes(ax)
+    ax = style.current_axes(ax)
     if not isinstance(data, capacity.LoadCurve):
         curve = capacity.load_curve(data, slo, confidence=confidence)
     elif slo is not None:
@@ -133,8 +123,8 @@ def load_curve(
     known = [row.percentile_rows([*lines], confidence) for row in curve.rows]  # of summaries none
     for k, p in enumerate(lines):
         boldest = p == max(lines)
-        colour = INK if boldest and len(lines) > 1 else COLOURS[k % len(COLOURS)]
-        look: Look = {"color": colour, "linewidth": 2.2 if boldest else 1.4}
+        colour = style.INK if boldest and len(lines) > 1 else style.COLOURS[k % len(style.COLOURS)]
+        look: style.Look = {"color": colour, "linewidth": 2.2 if boldest else 1.4}
         ranges, supported = np.full((len(known), 2), np.nan), np.ones(len(known), np.bool_)
         for number, one in ((number, some[k]) for number, some in enumerate(known) if some):
             if not one.resolved and not math.isinf(one.bucket_high):
@@ -149,12 +139,12 @@ def load_curve(
             between = np.unique(np.concatenate((x, np.linspace(x[0], x[-1], 300))))
             x, y = between, 1.0 / np.interp(between, x, 1.0 / y)
         own = ax.plot(x, y, label=percentile_name(p), **{**look, "zorder": 3, **line_kwargs})
-        mark: Look = {"linestyle": "none", "marker": "o", "markersize": 5, "zorder": 4}
+        mark: style.Look = {"linestyle": "none", "marker": "o", "markersize": 5, "zorder": 4}
         mark |= {"color": colour, "label": "_runs"}
-        for chosen, face in ((supported, colour), (~supported, ground_of(ax))):
+        for chosen, face in ((supported, colour), (~supported, style.ground_of(ax))):
             ax.plot(rates[chosen], values[chosen], markerfacecolor=face, **mark)
         # A range is a bar: no line runs through a number that is not known.
-        bar: Look = {"color": colour, "linewidth": 3 if boldest else 2}
+        bar: style.Look = {"color": colour, "linewidth": 3 if boldest else 2}
         ax.vlines(rates, *np.maximum(ranges, ax.get_ylim()[0]).T, zorder=3, **bar)
         middle = np.sqrt(ranges[:, 0] * ranges[:, 1])
         own += ax.plot(rates, middle, color=colour, linestyle="none", marker="", label="_range")
@@ -167,23 +157,23 @@ def load_curve(
             high = last.high if math.isfinite(last.high) else max(largest, last.value)
             bounded = math.isfinite(last.low)
             ends[k] = (last.low, high) if bounded else (last.bucket_low, last.bucket_high)
-    ax.vlines(rates, *ends.T, color=INK, alpha=0.35, linewidth=4, zorder=2)
+    ax.vlines(rates, *ends.T, color=style.INK, alpha=0.35, linewidth=4, zorder=2)
     limits = EndLabels()
     for p, limit in pairs:
-        ax.axhline(limit, color=INK, linewidth=1.1, label="_slo", zorder=2.5)
+        ax.axhline(limit, color=style.INK, linewidth=1.1, label="_slo", zorder=2.5)
         words = f"SLO {percentile_name(p)} {format_value(limit, stored)}"
-        limits.add(ax, words, limit, fontsize=9, color=INK)
+        limits.add(ax, words, limit, fontsize=9, color=style.INK)
     limits.attach(ax)
     found = curve.capacity
     if found is not None and not math.isnan(found.rate):
         rate, words = found.rate, f"{format_rate(found.rounded)}/s"
         if math.isfinite(found.high):
-            ax.axvspan(found.low, found.high, color=BLUE, alpha=0.08, linewidth=0, zorder=0)
+            ax.axvspan(found.low, found.high, color=style.BLUE, alpha=0.08, linewidth=0, zorder=0)
         else:  # loads above it were not surely met, whatever the estimate
             rate, words = found.low, f"≥ {format_rate(found.low)}/s"
         if math.isfinite(found.high) or found.low:
-            line = ax.axvline(rate, color=BLUE, label="_capacity", linewidth=1.4, zorder=2.5)
-            bold: Look = {"fontsize": 9.5, "color": BLUE, "fontweight": "bold"}
+            line = ax.axvline(rate, color=style.BLUE, label="_capacity", linewidth=1.4, zorder=2.5)
+            bold: style.Look = {"fontsize": 9.5, "color": style.BLUE, "fontweight": "bold"}
             labels.point(ax, words, (rate, ax.get_ylim()[1]), [line], **bold)
     measured = [row for row in curve.rows if not math.isnan(row.achieved)]
     if measured:  # bars at the foot; amber where less than was offered
@@ -193,14 +183,15 @@ def load_curve(
         width = 0.022 * (right - left)
         strip.bar(
             [row.rate for row in measured], [row.achieved for row in measured], width, alpha=0.7,
-            label="achieved", color=[AMBER if row.saturated else GREY for row in measured],
+            color=[style.AMBER if row.saturated else style.GREY for row in measured],
+            label="achieved",
         )  # fmt: skip
         for row in measured:
             if row.saturated:
                 sides = [row.rate - width / 2, row.rate + width / 2]
-                strip.plot(sides, [row.offered] * 2, color=INK, linewidth=1.2)
+                strip.plot(sides, [row.offered] * 2, color=style.INK, linewidth=1.2)
     ax.add_artist(labels)
-    tidy(ax, "load, requests per second")
+    style.tidy(ax, "load, requests per second")
     runs, bars = [row.data.run for row in curve.rows], "bars: throughput achieved"
     if any(row.saturated for row in curve.rows):
         bars += ", amber where it fell short of what was offered"
@@ -240,7 +231,7 @@ def _finding(curve: LoadCurve) -> str:
     return f"About {rate} requests/s within the SLO: {bracket}"
 
 
-_VERDICTS = {"met": BLUE, "missed": AMBER, "unknown": GREY}
+_VERDICTS = {"met": style.BLUE, "missed": style.AMBER, "unknown": style.GREY}
 
 
 def sweep(
@@ -280,7 +271,7 @@ def sweep(
     curve = data.curve
     if curve is None:
         raise DataNotAvailableError("no run of the sweep has a verdict: there is nothing to draw")
-    ax = current_axes(ax)
+    ax = style.current_axes(ax)
     # Lines go through the longest run at each load: that of several which is surest.
     durations = {run.name: run.duration for run in data.runs}
     rows = sorted(curve.rows, key=lambda row: durations[row.name])
@@ -312,8 +303,8 @@ def sweep(
         ax.annotate(
             str(number), (rate, 1.0), xycoords=("data", "axes fraction"),
             xytext=(0, -4 - 11 * level), textcoords="offset points", ha="center", va="top",
-            fontsize=8, fontweight="bold", color=_VERDICTS.get(run.verdict, INK), zorder=6,
-            path_effects=[withStroke(linewidth=3, foreground=ground_of(ax))],
+            fontsize=8, fontweight="bold", color=_VERDICTS.get(run.verdict, style.INK), zorder=6,
+            path_effects=[withStroke(linewidth=3, foreground=style.ground_of(ax))],
         )  # fmt: skip
     foot, room = _STRIP + _GAP, min((8 + 11 * len(ends)) / points, 0.4)
     low, high = np.log(ax.get_ylim())

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from latencykit import units
 from latencykit._limits import check_series
 from latencykit._text import brief_list, cause_text, option, plain, shorten
 from latencykit._typing import PathOrFrame, is_path_or_frame
@@ -19,14 +20,6 @@ from latencykit.core.percentile_rows import Doubt, statistic_text
 from latencykit.core.run import TOTAL, shown_parts
 from latencykit.errors import DataNotAvailableError, IncompatibleDataError, InvalidArgumentError
 from latencykit.plot.style import role_of, short_names
-from latencykit.units import (
-    NANOSECONDS,
-    format_count,
-    format_duration,
-    format_row,
-    format_value,
-    percentile_name,
-)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -84,7 +77,7 @@ def as_series(data: Any) -> dict[str, Any]:
     else:
         labelled = {data.run.source or ", ".join(data.run.tags): data}
     series = {
-        label: part.to_unit("ns") if part.unit in NANOSECONDS else part
+        label: part.to_unit("ns") if part.unit in units.NANOSECONDS else part
         for label, part in labelled.items()
     }
     check_series(sum(not part.run.aggregate for part in series.values()))
@@ -184,7 +177,7 @@ def time_texts(moments: Sequence[float]) -> list[str]:
     """Return times from the start, all in the unit of which all are multiples."""
     largest, whole = max(map(abs, moments), default=0.0), [round(moment) for moment in moments]
     if largest < 60:
-        return [format_duration(moment * 1e9) for moment in moments]
+        return [units.format_duration(moment * 1e9) for moment in moments]
     for unit, length in (("d", 86_400), ("h", 3600), ("min", 60)):
         if (
             all(moment % length == 0 for moment in moments)
@@ -201,9 +194,9 @@ def measured(run: Any, count: int | None) -> str:
     """Return count, duration and rate."""
     parts = []
     if count is not None:
-        parts.append(f"{format_count(count)} requests" if count != 1 else "1 request")
+        parts.append(f"{units.format_count(count)} requests" if count != 1 else "1 request")
     if run.duration:
-        parts.append(f"in {format_duration(run.duration * 1e9)}")
+        parts.append(f"in {units.format_duration(run.duration * 1e9)}")
         rate = count / run.duration if count else None
         if rate:
             parts.append(f"({rate:,.0f}/s)" if rate >= 10 else f"({rate:.2g}/s)")
@@ -225,7 +218,7 @@ def distinct_names(series: Iterable[str], limit: int) -> dict[str, str]:
 def named_count(name: str, data: object) -> str:
     """Return a series' short name and number of requests, the label of its curve."""
     count = requests_of(data)
-    number = f"n = {format_count(count)}" if count is not None else ""
+    number = f"n = {units.format_count(count)}" if count is not None else ""
     return "  ".join(filter(None, (plain(name), number)))
 
 
@@ -281,7 +274,7 @@ def chart_title(series: Mapping[str, Any], kind: str = "") -> str:
         whole_runs = [requests_of(data) or 0 for data in members if data.run.aggregate]
         others = [requests_of(data) or 0 for data in members if not data.run.aggregate]
         count += max(whole_runs[0] if len(whole_runs) == 1 else 0, sum(others or whole_runs))
-    total = f"{format_count(count)} requests" if count else ""
+    total = f"{units.format_count(count)} requests" if count else ""
     if {"raw", "honest"} <= {role_of(label, data) for label, data in series.items()}:
         total = ""
     if kind == "runs":
@@ -310,9 +303,11 @@ def key_finding(series: Mapping[str, Any]) -> str | None:
     ((label, data),) = series.items() if len(series) == 1 else ((None, None),)
     if not isinstance(data, Histogram) or not data.count:
         return None
-    show = partial(format_value, unit=data.unit)
+    show = partial(units.format_value, unit=data.unit)
     rows = data.percentile_rows([50.0, 99.0])
-    values = [f"{percentile_name(row.percentile)} {format_row(row, show)}" for row in rows]
+    values = [
+        f"{units.percentile_name(row.percentile)} {units.format_row(row, show)}" for row in rows
+    ]
     name = plain(shorten(str(label), 40))
     return f"{name + ': ' if name else ''}{', '.join(values)}, max {statistic_text(data, 'max')}"
 
@@ -323,8 +318,8 @@ def slo_finding(label: str, data: Any, pairs: Sequence[tuple[float, float]]) -> 
 
     if not pairs or not hasattr(data, "percentile_rows"):
         return None
-    bare = data.unit not in NANOSECONDS
-    slo = SLO.of(Limit(percentile_name(p), limit, bare) for p, limit in pairs)
+    bare = data.unit not in units.NANOSECONDS
+    slo = SLO.of(Limit(units.percentile_name(p), limit, bare) for p, limit in pairs)
     result = slo.check(data)
     name = plain(shorten(label, 40)) or "This run"
     return None if result.passed is None else f"{name} {result.headline}"

@@ -22,6 +22,7 @@ from latencykit.core.histogram_log import HistogramLog, interval_series
 from latencykit.core.quantiles import is_resolved
 from latencykit.core.samples import OUTCOMES, Samples, in_steps, stamp_step
 from latencykit.errors import DataNotAvailableError
+from latencykit.plot import style
 from latencykit.plot.axes import DecadeLocator, EvenLocator, fit_values, second_of, time_axis
 from latencykit.plot.label_layout import EndLabels, LineLabels, SpanLabels, head, lanes
 from latencykit.plot.series import (
@@ -34,20 +35,6 @@ from latencykit.plot.series import (
     joined,
     series_title,
     slo_pairs,
-)
-from latencykit.plot.style import (
-    AMBER,
-    BLUE,
-    FEW,
-    GREY,
-    INK,
-    Look,
-    current_axes,
-    ground_of,
-    marked,
-    series_styles,
-    size_in_points,
-    tidy,
 )
 from latencykit.units import format_duration, format_estimate, format_value, percentile_name
 
@@ -244,10 +231,10 @@ def log_title(label: str, log: HistogramLog, count: int) -> str:
 def slo_line(ax: Axes, slo: object, unit: str) -> None:
     """Draw an SLO's highest limit as a line across, with its value."""
     for percentile, limit in slo_pairs(slo)[-1:]:
-        ax.axhline(limit, color=INK, linewidth=1.1, label="_slo", zorder=4)
+        ax.axhline(limit, color=style.INK, linewidth=1.1, label="_slo", zorder=4)
         words = f"SLO {percentile_name(percentile)} {format_value(limit, unit)}"
-        look: Look = {"fontsize": 8.5, "color": INK, "zorder": 7}
-        outline = patheffects.withStroke(linewidth=2.5, foreground=ground_of(ax))
+        look: style.Look = {"fontsize": 8.5, "color": style.INK, "zorder": 7}
+        outline = patheffects.withStroke(linewidth=2.5, foreground=style.ground_of(ax))
         look |= {"path_effects": [outline]}
         at, units = (0, limit), ("axes fraction", "data")
         ax.annotate(words, at, (5, 2), units, "offset points", **look)
@@ -267,11 +254,11 @@ def foot_strip(ax: Axes, height: float, top: float, limit: float, text: str) -> 
     strip: Axes = ax.inset_axes((0.0, 0.0, 1.0, height), sharex=ax)
     strip.patch.set_alpha(0.0)
     strip.set_ylim(0, limit)
-    tidy(strip)
+    style.tidy(strip)
     strip.grid(visible=False)
     strip.xaxis.set_visible(False)
     strip.set_yticks([0, top] if top else [0], ["0", text] if top else ["0"])
-    strip.tick_params(labelsize=8, labelcolor=INK)
+    strip.tick_params(labelsize=8, labelcolor=style.INK)
     for name, side in strip.spines.items():
         side.set_visible(name == "left")
     return strip
@@ -280,7 +267,7 @@ def foot_strip(ax: Axes, height: float, top: float, limit: float, text: str) -> 
 # ------------------------------------------------------------
 # Maximum and percentiles of each interval as steps, gaps as gaps, the rate underneath.
 
-_RAMP = (INK, AMBER, BLUE, "#00876c", GREY)
+_RAMP = (style.INK, style.AMBER, style.BLUE, "#00876c", style.GREY)
 
 
 def timeline(
@@ -340,10 +327,10 @@ def timeline(
     >>> timeline(samples, ax=Figure().add_subplot()).get_xlabel()
     'time from the start'
     """
-    ax = current_axes(ax)
+    ax = style.current_axes(ax)
     series = as_series(data)
     logs = {label: as_log(label, part) for label, part in series.items()}
-    single, many = len(logs) == 1, len(logs) > FEW
+    single, many = len(logs) == 1, len(logs) > style.FEW
     chosen = sorted(percentiles, reverse=True)[: None if single else 1]
     timed = {label: intervals_of(part, chosen) for label, part in logs.items()}
     first = next(iter(timed.values()))
@@ -358,7 +345,7 @@ def timeline(
     zero, zeros = fit_values(ax, flat, first.unit, fixed=unit, log=log), bool((flat == 0).any())
     second, (bottom, top) = second_of(first.unit, unit), ax.get_ylim()
     share = _taken(ax) if rate and not many else 0.0
-    above = min(0.2, 18.0 / size_in_points(ax)[1]) if blocks and not many else 0.0
+    above = min(0.2, 18.0 / style.size_in_points(ax)[1]) if blocks and not many else 0.0
     if log:
         span = np.log10(top / bottom) / (1 - share - above)
         ax.set_ylim(bottom / 10 ** (share * span), top * 10 ** (above * span))
@@ -370,7 +357,7 @@ def timeline(
         ax.yaxis.set_major_locator(EvenLocator(0.0, top, second))
     if share:
         ax.spines["left"].set_bounds(bottom, top)
-    styles, notes = series_styles(logs), []
+    styles, notes = style.series_styles(logs), []
     places: dict[str, Callable[[Floats], Floats]] = dict.fromkeys(timed, np.asarray)
     if many:
         styles = {label: look | {"marker": "None"} for label, look in styles.items()}
@@ -381,7 +368,7 @@ def timeline(
     lines, merged = _lines(ax, timed, styles, columns, zero, places, line_kwargs)
     spans = SpanLabels()  # stalls as grey blocks with their length and the missing requests
     for start, stop, missing in blocks:
-        ax.axvspan(start, stop, color=GREY, alpha=0.22, linewidth=0, zorder=0)
+        ax.axvspan(start, stop, color=style.GREY, alpha=0.22, linewidth=0, zorder=0)
         length = format_duration((stop - start) * 1e9, 2)
         forms = [f"stall {length}", length]
         if missing is not None and missing >= 1:
@@ -396,7 +383,7 @@ def timeline(
         text = f"{top:,.0f}/s" if top >= 10 else f"{top:.2g}/s"
         strip = foot_strip(ax, STRIP, top, top * 1.02 or 1.0, text)
         for label, shown in rates.items():
-            colour = GREY if single else styles[label]["color"]
+            colour = style.GREY if single else styles[label]["color"]
             x, y = shown.line(shown.high)
             strip.plot(x, y, color=colour, linewidth=0.9, label="rate")
             if single:
@@ -406,7 +393,12 @@ def timeline(
             failed = failures(series[label], timed[label])
             if failed is not None:
                 worst = envelope(timed[label], failed, columns)
-                look: Look = {"color": AMBER, "alpha": 0.75, "linewidth": 0, "label": "failed"}
+                look: style.Look = {
+                    "color": style.AMBER,
+                    "alpha": 0.75,
+                    "linewidth": 0,
+                    "label": "failed",
+                }
                 x, y = worst.line(worst.high)
                 strip.fill_between(x, 0, y, **look)
     begin = min(float(part.starts.min()) for part in logs.values())
@@ -415,7 +407,9 @@ def timeline(
     time_axis(ax, begin, end)
     if not many:
         _name(ax, series, timed, lines, styles, named=legend)
-    tidy(ax, f"time from the start{clock(next(iter(logs.values())).start if single else None)}")
+    style.tidy(
+        ax, f"time from the start{clock(next(iter(logs.values())).start if single else None)}"
+    )
     if merged > 1:
         length = format_duration(first.typical * 1e9)
         columns_are = f"a column is up to {merged} intervals of {length}: the line is the highest"
@@ -446,7 +440,7 @@ def _lanes(
     series: Mapping[str, Any],
     timed: Mapping[str, Intervals],
     slo: object,
-    styles: Mapping[str, Look],
+    styles: Mapping[str, style.Look],
     *,
     strip: bool,
     named: bool,
@@ -475,7 +469,7 @@ def _lanes(
     for percentile, limit in slo_pairs(slo)[-1:]:
         for at in places.values():
             ax.axhline(
-                float(at(np.asarray(limit))), color=INK, linewidth=0.7, label="_slo", zorder=4
+                float(at(np.asarray(limit))), color=style.INK, linewidth=0.7, label="_slo", zorder=4
             )
         unit = next(iter(timed.values())).unit
         words += f" · thin line: SLO {percentile_name(percentile)} {format_value(limit, unit)}"
@@ -485,7 +479,7 @@ def _lanes(
 def _lines(
     ax: Axes,
     timed: Mapping[str, Intervals],
-    styles: Mapping[str, Look],
+    styles: Mapping[str, style.Look],
     columns: int,
     zero: float,
     places: Mapping[str, Callable[[Floats], Floats]],
@@ -496,7 +490,7 @@ def _lines(
     merged, single = 1, len(timed) == 1
     for label, intervals in timed.items():
         for number, (percentile, value) in enumerate(intervals.values.items()):
-            look: Look = {"linewidth": 1.4, "zorder": 3 - 0.1 * number}
+            look: style.Look = {"linewidth": 1.4, "zorder": 3 - 0.1 * number}
             look |= {"solid_joinstyle": "miter"}
             if single:
                 look |= {"color": _RAMP[min(number, 4)], "label": percentile_name(percentile)}
@@ -513,9 +507,14 @@ def _lines(
                 lower = envelope(intervals, places[label](low), columns)
                 upper = envelope(intervals, places[label](top), columns)
                 (x, most), least = upper.line(upper.high), lower.line(lower.low)[1]
-                fill: Look = {"color": look["color"], "alpha": 0.2, "linewidth": 0, "zorder": 2}
+                fill: style.Look = {
+                    "color": look["color"],
+                    "alpha": 0.2,
+                    "linewidth": 0,
+                    "zorder": 2,
+                }
                 ax.fill_between(x, least, most, **fill)
-                edges: Look = {"color": look["color"], "alpha": 0.7, "linewidth": 0.7}
+                edges: style.Look = {"color": look["color"], "alpha": 0.7, "linewidth": 0.7}
                 for edge in (least, most):
                     ax.plot(x, edge, zorder=2.2, label="_edge", **edges)
             high = places[label](np.where(wide, np.nan, high))
@@ -523,11 +522,11 @@ def _lines(
             x, y = shown.line(shown.high)
             merged = max(merged, shown.merged)
             if shown.merged > 1 and percentile < 100:
-                band: Look = {"alpha": 0.22, "linewidth": 0, "zorder": 2}
+                band: style.Look = {"alpha": 0.22, "linewidth": 0, "zorder": 2}
                 ax.fill_between(
                     x, shown.line(shown.low)[1], y, color=(look | line_kwargs)["color"], **band
                 )
-            (lines[label][percentile],) = ax.plot(x, y, **marked(look, y) | line_kwargs)
+            (lines[label][percentile],) = ax.plot(x, y, **style.marked(look, y) | line_kwargs)
     return lines, merged
 
 
@@ -536,7 +535,7 @@ def _name(
     series: Mapping[str, Any],
     timed: Mapping[str, Intervals],
     lines: Mapping[str, Mapping[float, Any]],
-    styles: Mapping[str, Look],
+    styles: Mapping[str, style.Look],
     *,
     named: bool,
 ) -> None:

@@ -18,18 +18,12 @@ from typing import IO, Any, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from latencykit import errors
 from latencykit._files import check_folder
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.run import FAILURES, Run, failure_counts
 from latencykit.core.samples import OUTCOMES, Samples
-from latencykit.errors import (
-    IncompatibleDataError,
-    InputTooLargeError,
-    InvalidArgumentError,
-    LatencyKitError,
-    require_path,
-)
 from latencykit.io.hlog import own_comment, stated_failures
 from latencykit.record.intervals import MOST_TAGS, IntervalCounter, interval_width
 from latencykit.units import format_count, parse_duration
@@ -52,7 +46,7 @@ class Schedule:
         count: int | None = None,
     ) -> None:
         if not (math.isfinite(rate) and rate > 0):
-            raise InvalidArgumentError(
+            raise errors.InvalidArgumentError(
                 f"a rate must be a positive number of requests per second, not {rate}"
             )
         self._make, self.rate = make, rate
@@ -126,7 +120,7 @@ class Measurement:
     def __call__(self, function: _Function) -> _Function:
         """Return `function`, every call of it measured."""
         if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-            raise InvalidArgumentError(
+            raise errors.InvalidArgumentError(
                 f"{function.__name__} is a generator: calling it does no work yet; measure the "
                 "loop over it, with recorder.measure()"
             )
@@ -215,7 +209,7 @@ class Recorder:
         keep: int = 1_000_000,
     ) -> None:
         if path is not None:
-            require_path(path)
+            errors.require_path(path)
             check_folder(Path(path))
         self.path = None if path is None else Path(path)
         self._rate, self._keep = rate, keep
@@ -262,7 +256,9 @@ class Recorder:
         """
         kind = "service" if intended is None else "response"
         if intended is not None and intended > 10**18:  # 31 years
-            raise InvalidArgumentError("intended= is by time.perf_counter_ns(), not time.time_ns()")
+            raise errors.InvalidArgumentError(
+                "intended= is by time.perf_counter_ns(), not time.time_ns()"
+            )
         if kind != self._ready:
             self._declare(kind)
         code = self._tag if tag is None else self._code(tag)
@@ -281,7 +277,7 @@ class Recorder:
         tag : str, optional
         """
         if not 0 <= nanoseconds < 1 << 62:
-            raise InvalidArgumentError(
+            raise errors.InvalidArgumentError(
                 f"a service time must be from 0 to 2**62 ns, not {nanoseconds}"
             )
         if self._ready != "service":
@@ -327,7 +323,7 @@ class Recorder:
         """
         rate = self._rate if rate is None else rate
         if rate is None:
-            raise InvalidArgumentError(
+            raise errors.InvalidArgumentError(
                 "a schedule needs a rate: recorder.schedule(rate=100), or Recorder(rate=100)"
             )
         return Schedule(lambda due: self.measure(intended=due), rate, duration, count)
@@ -339,12 +335,12 @@ class Recorder:
             return known
         assert tag is not None
         if set(tag) & set(", \r\n\t"):
-            raise InvalidArgumentError(
+            raise errors.InvalidArgumentError(
                 f"a tag cannot contain commas, blanks or line breaks, as {tag!r} does; rename it"
             )
         with self._work:
             if len(self._counter.tags) >= MOST_TAGS:
-                raise InputTooLargeError(
+                raise errors.InputTooLargeError(
                     f"more than {MOST_TAGS} tags; a tag names an operation, not a request"
                 )
             if tag not in self._codes:
@@ -360,7 +356,7 @@ class Recorder:
                 self._kind = kind
                 self._counter.comment(_PROVENANCE[kind])
         if self._kind != kind:
-            raise IncompatibleDataError(
+            raise errors.IncompatibleDataError(
                 f"this recorder contains {self._kind} times, into which {kind} times must not be "
                 "mixed; make another Recorder for them"
             )
@@ -368,11 +364,11 @@ class Recorder:
 
     def _refuse_if_broken(self) -> None:
         if self._failure is not None:
-            raise LatencyKitError(
+            raise errors.LatencyKitError(
                 f"{self.path}: the log could not be written: {self._failure}"
             ) from self._failure
         if self._closed:
-            raise InvalidArgumentError("this recorder is closed; make another one")
+            raise errors.InvalidArgumentError("this recorder is closed; make another one")
 
     # ------------------------------------------------------------ counting
 
@@ -417,7 +413,7 @@ class Recorder:
                     if not self._closed:
                         self._count()
                         self._counter.advance(time.perf_counter_ns() - self._zero)
-            except (OSError, LatencyKitError) as error:
+            except (OSError, errors.LatencyKitError) as error:
                 self._failure = error  # raised where it is seen: at the next measurement
                 self._ready = None
                 return
@@ -502,7 +498,7 @@ class Recorder:
             self._count()
         total = int(self._outcomes.sum())
         if total > self._keep:
-            raise InputTooLargeError(
+            raise errors.InputTooLargeError(
                 f"{format_count(total)} measurements were recorded, and rows are kept up to "
                 f"{format_count(self._keep)}; log() and histogram() contain all; keep= keeps more"
             )

@@ -9,14 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypedDict
 from latencykit._text import brief_list, format_items
 from latencykit.core.summary import Summary
 from latencykit.units import format_duration, format_percentile, format_rate
+from latencykit.views import values
 from latencykit.views.tables import Table, csv_unit
-from latencykit.views.values import (
-    PercentileRecord,
-    UnitFrom,
-    percentile_row,
-    record_from,
-    summary_rows,
-)
 
 if TYPE_CHECKING:
     from latencykit.analysis.capacity import LoadCurve
@@ -50,9 +44,9 @@ class RunRecord(TypedDict):
     """Whether the run meets every limit; null without an SLO."""
     unit: str
     count: int | None
-    unit_from: UnitFrom
+    unit_from: values.UnitFrom
     notes: list[str]
-    percentiles: list[PercentileRecord]
+    percentiles: list[values.PercentileRecord]
 
 
 class LoadRecord(TypedDict):
@@ -72,11 +66,13 @@ def load_record(
     for row in curve.rows:
         if isinstance(row.data, Summary):
             reported = [p for p in percentiles if p in row.data.reported_percentiles]
-            known = summary_rows(row.data, reported, confidence)
+            known = values.summary_rows(row.data, reported, confidence)
         else:
-            known = [percentile_row(one) for one in row.percentile_rows(percentiles, confidence)]
+            known = [
+                values.percentile_row(one) for one in row.percentile_rows(percentiles, confidence)
+            ]
         rows.append(
-            record_from(
+            values.record_from(
                 RunRecord,
                 row,
                 series=row.name,
@@ -93,7 +89,7 @@ def load_record(
         "rows": rows,
         "capacity": None
         if curve.capacity is None
-        else record_from(CapacityRecord, curve.capacity, limited_by=curve.limited_by),
+        else values.record_from(CapacityRecord, curve.capacity, limited_by=curve.limited_by),
     }
 
 
@@ -190,7 +186,7 @@ class SweepRunRecord(TypedDict):
     achieved_high: float | None
     saturated: bool
     count: int | None
-    percentiles: list[PercentileRecord]
+    percentiles: list[values.PercentileRecord]
 
 
 class SweepRecord(TypedDict):
@@ -230,8 +226,8 @@ def sweep_record(sweep: Sweep, percentiles: Sequence[float]) -> SweepRecord:
     for run in sweep.runs:
         facts = measured.get(run.name, without)
         known = {name: facts[name] for name in names}
-        rows.append(record_from(SweepRunRecord, run, series=run.name, unit="ns", **known))
-    return record_from(
+        rows.append(values.record_from(SweepRunRecord, run, series=run.name, unit="ns", **known))
+    return values.record_from(
         SweepRecord,
         sweep,
         schema_version=1,

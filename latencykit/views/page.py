@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from latencykit import units
 from latencykit._text import esc, format_items, isolated, option, script_json
 from latencykit._typing import JSONObject
 from latencykit.analysis.compare import Comparison, compare
@@ -36,16 +37,6 @@ from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
 from latencykit.errors import DataNotAvailableError, InvalidArgumentError, LatencyKitError
 from latencykit.plot.series import as_series, chart_title, conditions
-from latencykit.units import (
-    Moment,
-    format_count,
-    format_duration,
-    format_percentile,
-    format_range,
-    format_row,
-    format_value,
-    percentile_name,
-)
 from latencykit.views.compare import comparison_section
 from latencykit.views.diagnosis import (
     doubts,
@@ -188,12 +179,12 @@ def resolution(series: PageSeries) -> str:
             "counts and maxima are exact, percentiles of a selection lie at most "
             f"{wide:.1g} % above those of the file"
         )
-    width = format_duration(1e9 * (slots.width or 0.0))
+    width = units.format_duration(1e9 * (slots.width or 0.0))
     how = f"Requests are counted into time bins of {width} by the moment they were sent"
     if isinstance(data, HistogramLog):
         how = "Each time bin is one interval of the file"
         if slots.width is not None:
-            count = format_count(len(data))
+            count = units.format_count(len(data))
             count += f" of {len(data.tags)} tags" if len(data.tags) > 1 else ""
             how = f"Each time bin sums up the intervals that start within {width}, {count} in all"
     return f"{how}: {close}."
@@ -389,13 +380,13 @@ def shown_percentiles(series: Sequence[PageSeries]) -> list[float]:
 
 def numbers_table(series: Sequence[PageSeries], percentiles: Sequence[float]) -> str:
     """Return the table beside the curve with the numbers of the whole run; the script fills it."""
-    names = ["series", "requests", *map(percentile_name, percentiles), "mean"]
+    names = ["series", "requests", *map(units.percentile_name, percentiles), "mean"]
     columns = "".join(f"<th scope='col'>{name}</th>" for name in names)
     body = []
     for position, entry in enumerate(series):
         record, rows = entry.numbers, entry.rows(percentiles)
         count = record["count"]
-        text = "not reported" if count is None else format_count(count)
+        text = "not reported" if count is None else units.format_count(count)
         text = "model" if isinstance(entry.counted, Distribution) else text
         cells = [f"<td data-count='{'' if count is None else count}'>{text}</td>"]
         for p in percentiles:
@@ -403,7 +394,7 @@ def numbers_table(series: Sequence[PageSeries], percentiles: Sequence[float]) ->
             bare = "" if row is None or row["value"] is None else float(row["value"])
             value = "" if bare == "" else f" data-value='{bare!r}'"
             text = "" if row is None else _cell(row, record)
-            cells.append(f"<td data-percentile='{format_percentile(p)}'{value}>{text}</td>")
+            cells.append(f"<td data-percentile='{units.format_percentile(p)}'{value}>{text}</td>")
         cells.append(f"<td>{_statistic(record, 'mean')}</td>")
         name = f"<i class='swatch {' '.join(entry.look)}'></i>{isolated(esc(entry.short))}"
         head = f"<th scope='row'>{name}</th>"
@@ -430,7 +421,9 @@ def key_table(series: Sequence[PageSeries]) -> str:
             "timed out": record["timeouts"] or None,
             "above the last bucket": max(above - (record["timeouts"] or 0), 0) or None,
         }
-        cells = {name: format_count(count) for name, count in counts.items() if count is not None}
+        cells = {
+            name: units.format_count(count) for name, count in counts.items() if count is not None
+        }
         for row in entry.rows([]).values():
             if row["value"] is not None and row["percentile"] < 100:
                 interval = ""
@@ -439,7 +432,7 @@ def key_table(series: Sequence[PageSeries]) -> str:
                     high = f"to {show(row['high'])}" if row["high"] is not None else "or more"
                     if high != f"to {low}" or esc(low) != cell:  # else it says nothing more
                         interval = f"<small>{esc(low)} {esc(high)}</small>"
-                cells[percentile_name(row["percentile"])] = _cell(row, record) + interval
+                cells[units.percentile_name(row["percentile"])] = _cell(row, record) + interval
         largest = entry.rows([100.0]).get(100.0)
         stated = {
             "max": "" if largest is None else _cell(largest, record),
@@ -456,7 +449,7 @@ def key_table(series: Sequence[PageSeries]) -> str:
                 stated[name] = esc(
                     show(trim["value"])
                     if trim["resolved"] and trim["value"] is not None
-                    else format_range(trim["low"], trim["high"], show)
+                    else units.format_range(trim["low"], trim["high"], show)
                 )
         columns.append(cells | {name: text for name, text in stated.items() if text})
     names = list(dict.fromkeys(name for column in columns for name in column))
@@ -477,20 +470,20 @@ def key_table(series: Sequence[PageSeries]) -> str:
 
 
 def _show(record: SeriesRecord) -> Callable[[float], str]:
-    return lambda value: format_value(value, record["unit"])
+    return lambda value: units.format_value(value, record["unit"])
 
 
 def _cell(row: PercentileRecord, record: SeriesRecord) -> str:
     if row["percentile"] >= 100:  # a maximum needs no support
         row = row | {"supported": None}
-    return esc(format_row(row, _show(record)))
+    return esc(units.format_row(row, _show(record)))
 
 
 def _statistic(record: SeriesRecord, name: Statistic) -> str:
     """A mean or an extreme, or its range where the source gives only that."""
     bounds, value = record["ranges"].get(name), record[name]
     if bounds is not None:
-        return esc(format_range(bounds["low"], bounds["high"], _show(record)))
+        return esc(units.format_range(bounds["low"], bounds["high"], _show(record)))
     return "" if value is None else esc(_show(record)(value))
 
 
@@ -606,7 +599,7 @@ def has_columns(named: Mapping[str, Data]) -> bool:
 
 
 def explanations(
-    named: Mapping[str, Data], between: tuple[Moment, Moment] | None = None
+    named: Mapping[str, Data], between: tuple[units.Moment, units.Moment] | None = None
 ) -> dict[str, Explanation]:
     """Explain the slow requests of the series that have attributes."""
     # In a web page, these two come later: it is drawn without them, and again when they are there.

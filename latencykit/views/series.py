@@ -30,17 +30,7 @@ from latencykit.units import (
     format_value,
     sure_percentile,
 )
-from latencykit.views.values import (
-    PercentileRecord,
-    Span,
-    TrimmedRecord,
-    UnitFrom,
-    in_nanoseconds,
-    number,
-    percentile_row,
-    record_from,
-    summary_rows,
-)
+from latencykit.views import values
 
 if TYPE_CHECKING:
     from latencykit.core.distribution import Distribution
@@ -67,7 +57,7 @@ class IntervalRecord(TypedDict):
     """Value by percentile."""
     supported_up_to: float
     """The highest percentile that the requests of this interval bound from above."""
-    ranges: dict[str, Span]
+    ranges: dict[str, values.Span]
     """Values that the buckets do not pin down within a tenth, by percentile or max."""
 
 
@@ -124,7 +114,7 @@ class SeriesRecord(TypedDict):
     rung: DataType
     """The data type."""
     unit: Literal["ns", "none"]
-    unit_from: UnitFrom
+    unit_from: values.UnitFrom
     aggregate: bool
     """The tool adds up its other series in this one."""
     tags: list[str]
@@ -134,7 +124,7 @@ class SeriesRecord(TypedDict):
     timeouts: int | None
     min: float | None
     max: float | None
-    ranges: dict[Statistic, Span]
+    ranges: dict[Statistic, values.Span]
     """Statistics that the source does not pin down within a tenth."""
     max_is_lower_bound: bool
     """Some requests are only known to be slower than max."""
@@ -144,10 +134,10 @@ class SeriesRecord(TypedDict):
     """Seconds since the epoch."""
     duration: float | None
     """Seconds."""
-    percentiles: list[PercentileRecord]
+    percentiles: list[values.PercentileRecord]
     trimmed_means: dict[str, float | None]
     """Two-sided trimmed means; null where they are a range."""
-    trimmed: dict[str, TrimmedRecord]
+    trimmed: dict[str, values.TrimmedRecord]
     """Trimmed statistics by specification."""
     highest_supported_percentile: float | None
     supported_up_to: float | None
@@ -225,17 +215,17 @@ def series_record(
     # With `brief` only those that tables show, and without `footnotes` none that stand below them,
     # which saves most of the time of thousands of series. `diagnosis` is that of the data, if it is
     # known already.
-    data = in_nanoseconds(data)
+    data = values.in_nanoseconds(data)
     if isinstance(data, Summary):  # what the tool reports, judged where it also reports a count
         reported = sorted(data.reported_percentiles)
         chosen = [p for p in reported if p in (percentiles or ())] or reported
-        known = summary_rows(data, chosen, confidence)
+        known = values.summary_rows(data, chosen, confidence)
         return _frame(name, "summary", data.unit, data.run) | {
             "count": data.count,
-            "min": number(data.stats.get("min")),
-            "max": number(data.stats.get("max")),
-            "mean": number(data.stats.get("mean")),
-            "std": number(data.stats.get("std")),
+            "min": values.number(data.stats.get("min")),
+            "max": values.number(data.stats.get("max")),
+            "mean": values.number(data.stats.get("mean")),
+            "std": values.number(data.stats.get("std")),
             "percentiles": known,
             "highest_supported_percentile": max(
                 (row["percentile"] for row in known if row["supported"]), default=None
@@ -249,7 +239,7 @@ def series_record(
     if histogram is None or isinstance(data, Histogram):
         evidence = data.evidence()
     else:
-        evidence = data.evidence(in_nanoseconds(histogram))
+        evidence = data.evidence(values.in_nanoseconds(histogram))
     counted: Histogram = evidence.whole
     if percentiles is None:  # the usual ones, or those of the tool where it leaves these open
         percentiles = STANDARD_PERCENTILES
@@ -261,10 +251,10 @@ def series_record(
     notes: tuple[str, ...] = ()
     record = _frame(name, _RUNGS[type(data)], counted.unit, counted.run) | {
         "count": counted.requests,
-        "min": number(counted.min),
-        "max": number(counted.max),
-        "mean": number(counted.mean),
-        "std": number(counted.std),
+        "min": values.number(counted.min),
+        "max": values.number(counted.max),
+        "mean": values.number(counted.mean),
+        "std": values.number(counted.std),
         # Of some requests only a lower bound is known.
         "max_is_lower_bound": counted.censored > 0,
         "highest_supported_percentile": 0,
@@ -277,9 +267,9 @@ def series_record(
             rows, notes = evidence.rows(percentiles, confidence)
         limit = evidence.supported_up_to(confidence)
         record |= {
-            "percentiles": [percentile_row(row) for row in rows],
-            "highest_supported_percentile": number(highest_pinned_down(counted, limit)),
-            "supported_up_to": number(limit),
+            "percentiles": [values.percentile_row(row) for row in rows],
+            "highest_supported_percentile": values.number(highest_pinned_down(counted, limit)),
+            "supported_up_to": values.number(limit),
         }
         if footnotes:
             incident, found = None, diagnosis or diagnosed(data, counted)
@@ -298,19 +288,21 @@ def series_record(
                 shape = [f"{len(modes)} modes: {', '.join(parts)}"]
             record["findings"] = [*shape, *_findings(data, evidence)]
             if incident is not None:
-                record["incident"] = record_from(
+                record["incident"] = values.record_from(
                     IncidentRecord,
                     incident,
                     slow=round(incident.slow),
                     total=round(incident.total),
-                    without={format_percentile(p): number(rest) for p, _, rest in incident.without},
+                    without={
+                        format_percentile(p): values.number(rest) for p, _, rest in incident.without
+                    },
                 )
     if counted.count:
         statistics: tuple[Statistic, ...] = ("min", "max", "mean", "std")
         # What the buckets do not pin down within a tenth.
         ends = {key: counted.bounds(key) for key in (("max", "mean") if brief else statistics)}
-        ranges: dict[Statistic, Span] = {
-            key: {"low": number(low), "high": number(high)}
+        ranges: dict[Statistic, values.Span] = {
+            key: {"low": values.number(low), "high": values.number(high)}
             for key, (low, high) in ends.items()
             if not is_resolved(low, high)
         }
@@ -318,8 +310,10 @@ def series_record(
             spec: counted.trimmed(spec) for spec in (*(("tm99",) if brief else TRIMMED), *trims)
         }
         trimmed = {
-            spec: record_from(
-                TrimmedRecord, mean, value=number(mean.value) if mean.resolved else None
+            spec: values.record_from(
+                values.TrimmedRecord,
+                mean,
+                value=values.number(mean.value) if mean.resolved else None,
             )
             for spec, mean in means.items()
         }
@@ -349,8 +343,8 @@ def model_record(name: str, model: Distribution) -> SeriesRecord:
     """Return a model as a series: it has neither a count nor confidence intervals."""
     exact = Summary({}, {p: float(model.percentile(p)) for p in STANDARD_PERCENTILES[:-1]})
     return _frame(name, "summary", model.unit, model.run) | {
-        "mean": number(model.mean),
-        "percentiles": summary_rows(exact, list(exact.reported_percentiles)),
+        "mean": values.number(model.mean),
+        "percentiles": values.summary_rows(exact, list(exact.reported_percentiles)),
         "highest_supported_percentile": 100.0,
         "supported_up_to": 100.0,
     }
@@ -361,7 +355,7 @@ def _frame(name: str, data: DataType, unit: str, run: Run) -> SeriesRecord:
     lost = ("failed", "timeouts")
     unknown = [name for name in lost if not (getattr(run, name) or run.failures_known)]
     unknown += ["count", "min", "max", "mean", "std", "highest_supported_percentile"]
-    return record_from(
+    return values.record_from(
         SeriesRecord,
         run,
         **dict.fromkeys((*unknown, "supported_up_to", "incident")),
@@ -374,5 +368,5 @@ def _frame(name: str, data: DataType, unit: str, run: Run) -> SeriesRecord:
         trimmed_means={},
         trimmed={},
         findings=[],
-        run=record_from(RunRecord, run),
+        run=values.record_from(RunRecord, run),
     )

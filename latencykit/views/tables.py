@@ -17,15 +17,7 @@ from latencykit.units import (
     format_row,
     percentile_name,
 )
-from latencykit.views.values import (
-    PercentileRecord,
-    Span,
-    TrimmedRecord,
-    UserPercentileRecord,
-    bare_value,
-    causes_text,
-    value_text,
-)
+from latencykit.views import values
 
 MOST_ROWS = 13
 """Rows of a table for a terminal of 24 lines, where a file has as many series as it likes."""
@@ -51,7 +43,7 @@ class Table:
         self._style, self._out_unit, self._header = style, out_unit, list(header)
         self._code = code
         self._rows: list[list[Cell]] = []
-        self._percentiles: list[PercentileRecord | UserPercentileRecord] = []
+        self._percentiles: list[values.PercentileRecord | values.UserPercentileRecord] = []
 
     def add(self, row: Mapping[str, Cell]) -> None:
         """Add a row; all rows have the same headings."""
@@ -65,24 +57,30 @@ class Table:
     def value(self, value: float | None, unit: str) -> Cell:
         """Return a cell with one value."""
         if self._style == "csv":
-            return bare_value(value, unit, self._out_unit)
-        return value_text(value, unit, self._out_unit)
+            return values.bare_value(value, unit, self._out_unit)
+        return values.value_text(value, unit, self._out_unit)
 
-    def percentile(self, row: PercentileRecord | UserPercentileRecord | None, unit: str) -> Cell:
+    def percentile(
+        self, row: values.PercentileRecord | values.UserPercentileRecord | None, unit: str
+    ) -> Cell:
         """Return a percentile: in brackets if not supported, a range if not resolved."""
         if row is None or self._style == "csv":
             return self.value(None if row is None else row["value"], unit)
         self._percentiles.append(row)
-        return format_row(row, partial(value_text, unit=unit, out_unit=self._out_unit))
+        return format_row(row, partial(values.value_text, unit=unit, out_unit=self._out_unit))
 
-    def bounded(self, value: float | None, bounds: Span | TrimmedRecord | None, unit: str) -> Cell:
+    def bounded(
+        self, value: float | None, bounds: values.Span | values.TrimmedRecord | None, unit: str
+    ) -> Cell:
         """Return a cell with a value, or with the range that is known of it."""
         if bounds is None or self._style == "csv":
             return self.value(value, unit)
-        show = partial(value_text, unit=unit, out_unit=self._out_unit)
+        show = partial(values.value_text, unit=unit, out_unit=self._out_unit)
         return format_range(bounds["low"], bounds["high"], show)
 
-    def flags(self, rows: Iterable[PercentileRecord | UserPercentileRecord]) -> dict[str, str]:
+    def flags(
+        self, rows: Iterable[values.PercentileRecord | values.UserPercentileRecord]
+    ) -> dict[str, str]:
         """Return the columns of CSV that name the supported and the resolved percentiles."""
         if self._style != "csv":
             return {}
@@ -135,7 +133,7 @@ class Table:
             text += f"\nand {len(cells) - len(shown):,} more rows: --format csv has all"
         names = set(text.split())
         seen = [row for row in self._percentiles if percentile_name(row["percentile"]) in names]
-        if causes and (why := causes_text(seen)):
+        if causes and (why := values.causes_text(seen)):
             text += f"\n(in brackets: uncertain; {why})"
         return text
 

@@ -85,7 +85,7 @@ def test_locust_failures_beside_it(tmp_path):
     )
     run = lk.read(tmp_path / "out_stats.csv", series="Aggregated").run
     assert "3 requests failed: GET /var HTTPError('503')" in run.notes
-    with pytest.raises(CorruptInputError, match=r"without latencies; expected NAME_stats\.csv"):
+    with pytest.raises(UnknownFormatError, match=r"list of failures; .* NAME_stats\.csv beside"):
         lk.read(failures)
 
 

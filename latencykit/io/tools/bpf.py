@@ -15,15 +15,7 @@ import numpy as np
 from latencykit._text import format_items
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
-from latencykit.io import json_text
-from latencykit.io.build import (
-    added_up,
-    base_unit,
-    nanoseconds_of,
-    samples_of,
-    unit_in,
-    whole_nanoseconds,
-)
+from latencykit.io import build, json_text
 from latencykit.io.rows import RowLayout, read_table
 from latencykit.io.source import Confidence, Data, Head, ReadOptions, Series, Source
 from latencykit.io.text_reports import certain, has_match
@@ -108,11 +100,11 @@ def _histogram(rows: Sequence[Row], run: Run) -> Histogram:
     beyond = [(low, count) for low, high, count in rows if high == np.inf]
     kept = [(high, max(low, 0.0), count) for low, high, count in rows if 0 < high < np.inf]
     ends = np.array([edges for *edges, _ in kept]).reshape(-1, 2)
-    edges, counts = added_up(ends, np.array([count for *_, count in kept], np.int64))
-    high, low = nanoseconds_of(edges, run.unit).T
+    edges, counts = build.added_up(ends, np.array([count for *_, count in kept], np.int64))
+    high, low = build.nanoseconds_of(edges, run.unit).T
     start = min((low for low, count in beyond if count), default=np.inf)
     return Histogram.from_buckets(  # up to the last whole step below the next bucket
-        low, np.maximum(low, high - 1.0), counts, base_unit(run.unit), run=run,
+        low, np.maximum(low, high - 1.0), counts, build.base_unit(run.unit), run=run,
         censored=sum(count for _, count in beyond),
         censored_at=start * NANOSECONDS.get(run.unit, 1.0),
     )  # fmt: skip
@@ -128,7 +120,7 @@ def read_bcc(source: Source, options: ReadOptions) -> Series:
         header, row = _BCC_HEADER.match(line), _BCC_ROW.match(line)
         if header:
             rows = []
-            longest = 2.0**63 / NANOSECONDS.get(unit_in(header[1]) or "us", 1.0)
+            longest = 2.0**63 / NANOSECONDS.get(build.unit_in(header[1]) or "us", 1.0)
             tables.setdefault(" ".join(labels), (header[1], []))[1].append(rows)
             labels = []
         elif row and rows is not None and float(row[1]) >= longest and int(row[3]):
@@ -140,7 +132,7 @@ def read_bcc(source: Source, options: ReadOptions) -> Series:
             rows = None
             labels = [*labels, line.strip()] if _BCC_LABEL.match(line.strip()) else []
     for name, (word, parts) in tables.items():
-        run = Run(tool="bcc", measure="service", corrected="none", unit=unit_in(word) or "us")
+        run = Run(tool="bcc", measure="service", corrected="none", unit=build.unit_in(word) or "us")
         if len(parts) > 1:
             run = run.with_notes(f"the sum of {format_items(len(parts), 'report')}")
         histogram = _histogram([row for part in parts for row in part], run)
@@ -216,8 +208,8 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     clock = (header["clock"] or unit).lower() if header else unit
     if clock == "none":
         clock = "ns"
-    latency = nanoseconds_of(frame["latency"], unit)
-    end = whole_nanoseconds(frame["time"], clock)
+    latency = build.nanoseconds_of(frame["latency"], unit)
+    end = build.whole_nanoseconds(frame["time"], clock)
     begins = header is not None and header["time"].upper() in ("STIME", "START")
     start = end if begins else end - np.rint(latency).astype(np.int64)
     guess = () if header else ("two columns without names: taken as end time and latency",)
@@ -225,7 +217,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
         measure="service", corrected="none", unit=unit, unit_from=origin, notes=(*notes, *guess)
     )
     given = {"start": start, "duration": latency}
-    return samples_of(given, run, options, unit=base_unit(unit))
+    return build.samples_of(given, run, options, unit=build.base_unit(unit))
 
 
 FORMATS = {

@@ -171,12 +171,6 @@ def _aggregate_first(series: Mapping[str, Data]) -> dict[str, Data]:
     }
 
 
-def read_failures(source: Source, options: ReadOptions) -> dict[str, Data]:
-    """Refuse: a list of failures holds no latency."""
-    seen, hint = "this is Locust's list of failures, without latencies", "it lies beside this file"
-    raise source.corrupt(None, seen, "NAME_stats.csv", hint)
-
-
 def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read the counts of every entry, and their sum."""
     source.json = True  # whichever run of it is read
@@ -292,12 +286,6 @@ FORMATS = {
     "locust-history": (
         has_match(rf'(?i)\A"?timestamp"?,"?user count"?,[^\n]*{_REQUESTS}'),
         read_history,
-    ),
-    "locust-failures": (
-        has_match(
-            rf'(?i)\A(?:{_TYPE}{_NAME}"?error"?,"?occurrences\b|"?count"?,"?message"?,"?traceback\b)'
-        ),
-        read_failures,
     ),
     "locust-json": (has_match(_JSON, '"response_times"'), read_json),
     "locust-page": read_page,

@@ -83,12 +83,6 @@ def sniff_raw(head: Head) -> Confidence:
     return Confidence.NO
 
 
-def read_bench_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
-    """Refuse: a row is a client's run, not a message."""
-    seen = "this CSV of nats bench contains throughput only"
-    raise source.corrupt(1, seen, "latencies", _NATS_HINT)
-
-
 def read_latency(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read the percentiles and the facts around them."""
     text = text_of_run(source, _CLOCK + r"Pub Server RTT :", r"Last Recv Wall Time")
@@ -333,7 +327,6 @@ FORMATS = {
     "nats-latency": (has_match(_CLOCK + "HDR Percentiles:"), read_latency),
     "nats-latency-raw": (sniff_raw, read_raw),
     "nats-bench": (has_match(_NATS_BENCH, plain=plain), read_bench),
-    "nats-bench-csv": (has_match(r"\A\s*#RunID,ClientID,MsgCount,"), read_bench_csv),
     "bench": (sniff_distribution, read_distribution),
     "nats-latency-histogram": (partial(sniff_distribution, nats=True), _distribution),
     "openmessaging": read_openmessaging,

@@ -25,15 +25,7 @@ from latencykit.core.run import Note, Run
 from latencykit.io import build, json_text
 from latencykit.io.source import Confidence, Data, Head, ReadOptions, Series, Source
 from latencykit.io.text_reports import certain, has_match, plain
-from latencykit.io.tools.prometheus import (
-    RESCALED,
-    exponential_buckets,
-    family_series,
-    increments,
-    log_of_edges,
-    lower_edges,
-    run_of,
-)
+from latencykit.io.tools import prometheus
 from latencykit.io.wire import Schema, first, messages
 
 Labels = tuple[tuple[str, str], ...]
@@ -132,7 +124,7 @@ def _point_of(point: JSONObject, source: Source) -> _Point | None:
             raise source.corrupt(None, seen, "scale -10 to 20")
         index = int(side.get("offset") or 0) + 1 + np.arange(counts.size)
         zero, threshold = int(point.get("zerocount") or 0), float(point.get("zerothreshold") or 0)
-        low, high, counts = exponential_buckets(index, counts, scale, zero, threshold)
+        low, high, counts = prometheus.exponential_buckets(index, counts, scale, zero, threshold)
     elif "bucketcounts" in point:
         edges = point.get("bounds", point.get("explicitbounds"))
         high = np.array([] if edges is None else edges, np.float64)
@@ -140,7 +132,7 @@ def _point_of(point: JSONObject, source: Source) -> _Point | None:
         if counts.size != high.size + 1:
             seen = f"{high.size} bounds and {counts.size} counts"
             raise source.corrupt(None, seen, "one count more than bounds")
-        low, high = lower_edges(high), np.append(high, np.inf)
+        low, high = prometheus.lower_edges(high), np.append(high, np.inf)
     else:
         return None
     start = _seconds(point.get("starttime", point.get("starttimeunixnano")))
@@ -201,14 +193,14 @@ def _series(
                 families.setdefault(key, {}).setdefault(_attributes_of(entry), []).append(point)
     for (name, stated), members in families.items():
         described, cumulative = facts[name, stated]
-        run = None if stated == "1" else run_of(_TOOL, name, options, stated, described)
+        run = None if stated == "1" else prometheus.run_of(_TOOL, name, options, stated, described)
         if run is None:
             continue
         number = negative[name, stated]
         left_out = [f"{format_items(number, 'negative value')} left out"] if number else []
         run = run.with_notes(*notes, *left_out)
         found = {own: _data(points, run, cumulative) for own, points in members.items()}
-        yield from family_series(name, found)
+        yield from prometheus.family_series(name, found)
 
 
 def _metrics(exports: Iterable[object]) -> Iterator[JSONObject]:
@@ -268,9 +260,11 @@ def _data(points: Sequence[_Point], run: Run, cumulative: bool) -> Data | None:
     np.add.at(table, (rows, where.reshape(-1)), np.concatenate([p.counts for p in points]))
     if cumulative:  # a new start time means a new count
         anew = [False, *(b.start > a.start + 1e-3 for a, b in pairwise(points))]
-        counted = increments(np.vstack((np.zeros(len(edges)), table)), run, np.array(anew))
+        counted = prometheus.increments(
+            np.vstack((np.zeros(len(edges)), table)), run, np.array(anew)
+        )
         if counted is None:
-            return _data(points[-1:], run.with_notes(RESCALED), cumulative)
+            return _data(points[-1:], run.with_notes(prometheus.RESCALED), cumulative)
         table, run = counted
     used = table.any(axis=0)
     if not used.any():
@@ -284,7 +278,7 @@ def _data(points: Sequence[_Point], run: Run, cumulative: bool) -> Data | None:
         low[0] = least if low[0] <= least <= high[0] else low[0]
     ends = np.array([point.end for point in points])
     starts = np.append(points[0].start or ends[0], ends[:-1])
-    log = log_of_edges(low, high, table, starts, ends - starts, run)
+    log = prometheus.log_of_edges(low, high, table, starts, ends - starts, run)
     if len(points) > 1:
         return log
     (last,), total = points, float(table.sum())

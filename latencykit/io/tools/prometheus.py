@@ -22,6 +22,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from latencykit import errors
 from latencykit._arrays import as_positions
 from latencykit._text import format_items, natural_key, printable
 from latencykit._typing import AnyArray, Floats, JSONObject
@@ -29,12 +30,6 @@ from latencykit.core.buckets import EdgeBuckets
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.run import Run, UnitFrom
-from latencykit.errors import (
-    CorruptInputError,
-    IncompatibleDataError,
-    InvalidArgumentError,
-    LatencyKitError,
-)
 from latencykit.io import build, json_text
 from latencykit.io.build import word_set
 from latencykit.io.source import COMMANDS, Confidence, Data, Head, ReadOptions, Series, Source
@@ -129,7 +124,7 @@ def family_series(family: str, members: Mapping[Labels, Any]) -> Series:
     failed = sum(int((data.count or 0) + getattr(data, "censored", 0)) for data in totals)
     if len(parts) > 1 and good and all(hasattr(data, "histogram") for data in good):
         # not of unlike units, nor of percentiles that cannot be added
-        with contextlib.suppress(LatencyKitError):
+        with contextlib.suppress(errors.LatencyKitError):
             yield family, _sum_of(good, failed)
     for labels, data in parts:
         inner = ",".join(f'{name}="{value}"' for name, value in labels.items())
@@ -144,7 +139,7 @@ def _sum_of(parts: Sequence[Any], failed: int) -> Any:
     notes = [note for note in total.run.notes if not note.startswith(_DASHBOARD)]
     if isinstance(total, Histogram):
         if any(part.reported_percentiles[0] for part in parts):
-            raise IncompatibleDataError("printed percentiles cannot be added")
+            raise errors.IncompatibleDataError("printed percentiles cannot be added")
         if len(notes) < len(total.run.notes):
             notes.append(_quantile_note(total))
     if failed:
@@ -382,7 +377,7 @@ def sniff_protobuf(head: Head) -> Confidence:
     try:
         first = next(delimited(memoryview(head.data), head=True), memoryview(b""))
         family = decode(first, _FAMILY, head=True)
-    except InvalidArgumentError:
+    except errors.InvalidArgumentError:
         return certain(None)
     return certain(
         re.match(r"[^\W\d][ -~]*$", family.get("name", "")) and {"type", "metric"} <= family.keys()
@@ -625,7 +620,7 @@ def read_scrapes(source: Source, options: ReadOptions) -> Series:
                 made = datetime(*map(int, stamp.groups()), tzinfo=UTC).timestamp()  # type: ignore[misc,arg-type]
         try:
             scrapes.append((made, _families_of(scrape, options)))
-        except CorruptInputError as error:
+        except errors.CorruptInputError as error:
             options.reject(error)
     scrapes.sort(key=lambda scrape: scrape[0])
     times = [moment for moment, _ in scrapes]

@@ -21,14 +21,7 @@ import numpy as np
 from latencykit.core.columns import Words
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import CLOSED, Run
-from latencykit.io import json_text
-from latencykit.io.build import (
-    data_from_points,
-    nanoseconds,
-    printed_rows,
-    samples_of,
-    statistics_in,
-)
+from latencykit.io import build, json_text
 from latencykit.io.rows import records
 from latencykit.io.source import Confidence, Data, Head, ReadOptions, Series, Source
 from latencykit.io.text_reports import either, fact, has_match, plain, text_of_run
@@ -112,13 +105,13 @@ def _operation(facts: Mapping[str, str], count: int, run: Run) -> Data:
     for name, kind in _STATS.items():  # releases up to 0.1.4 print milliseconds
         for spelled, unit in ((name, "us"), (name.replace("(us)", "(ms)"), "ms")):
             if spelled in facts:
-                stats.setdefault(kind, nanoseconds(facts[spelled], unit))
+                stats.setdefault(kind, build.nanoseconds(facts[spelled], unit))
     if any(name.endswith("PercentileLatency(ms)") for name in facts):
         run = run.with_notes("this version rounds percentiles down to whole milliseconds")
     if "AverageLatency(ms)" in facts:
         run = run.with_notes("its mean is that of times rounded down: up to 1 ms too low")
     points = {
-        float(match[1] or match[3]): nanoseconds(value, match[2] or "us")
+        float(match[1] or match[3]): build.nanoseconds(value, match[2] or "us")
         for name, value in facts.items()
         if (match := _PERCENTILE.fullmatch(name)) and float(value)  # 0 is less than 1
     }
@@ -140,9 +133,9 @@ def _operation(facts: Mapping[str, str], count: int, run: Run) -> Data:
         values = np.minimum(keys * 1e3, top)
         return Histogram.from_buckets(
             values, values, counts.astype(np.int64), run=run, reported_stats=stats,
-            reported_percentiles=printed_rows(points),
+            reported_percentiles=build.printed_rows(points),
         )  # fmt: skip
-    return data_from_points(points, count or None, stats, run.with_notes(_HINT))
+    return build.data_from_points(points, count or None, stats, run.with_notes(_HINT))
 
 
 def read_raw(source: Source, options: ReadOptions) -> dict[str, Data]:
@@ -157,7 +150,7 @@ def read_raw(source: Source, options: ReadOptions) -> dict[str, Data]:
     start = np.array(end).astype(np.int64) * 1_000_000 - duration
     given = {"duration": duration, "start": start, "code": operations.codes}
     run = Run(tool="YCSB", **CLOSED, unit="us", unit_from="format", notes=tuple(notes))
-    return samples_of(given, run, options, operations.names.tolist(), apart=("CLEANUP",))
+    return build.samples_of(given, run, options, operations.names.tolist(), apart=("CLEANUP",))
 
 
 # ------------------------------------------------------------
@@ -227,9 +220,9 @@ def _go_series(rows: Iterable[Mapping[str, object]], run: Run) -> Series:
     for name, facts in given.items():
         if name in failures:
             continue
-        points, stats = statistics_in(
+        points, stats = build.statistics_in(
             {
-                match[1]: nanoseconds(value, match[2])
+                match[1]: build.nanoseconds(value, match[2])
                 for field, value in facts.items()
                 if (match := _TIME.fullmatch(field))
             }
@@ -243,7 +236,7 @@ def _go_series(rows: Iterable[Mapping[str, object]], run: Run) -> Series:
             achieved=count / seconds if seconds else None,
             failed=sum(int(given[name + end]["count"]) for end in _FAILED if name + end in given),
         )  # fmt: skip
-        yield name, data_from_points(points, count, stats, own)
+        yield name, build.data_from_points(points, count, stats, own)
 
 
 FORMATS = {
