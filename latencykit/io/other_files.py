@@ -20,9 +20,9 @@ from latencykit.io.source import Head
 _FIRST = 12  # lines
 
 
-def hint_for(head: Head, path: str, *, readable: bool) -> str | None:
+def hint_for(head: Head, path: str, *, readable: bool, table: bool = False) -> str | None:
     """Return what a file is that holds no latencies, with a hint, or None if that is not known."""
-    # One that may be `readable` as a table or the like is known by its first lines only.
+    # One that may be `readable` is known by its first lines only, a `table` as another one only.
     begin = "\n".join(head.lines[:_FIRST])
     text = begin if readable else head.text
     is_json = re.match(r"\s*(?:\{|\[\s*\{)", text) is not None
@@ -30,6 +30,8 @@ def hint_for(head: Head, path: str, *, readable: bool) -> str | None:
         Path(__file__).with_name("other_files.csv").read_text("utf-8").splitlines()
     ):
         kind, detail = row["kind"], ""
+        if table and kind != "table":
+            continue
         if kind == "magic":
             found = re.match(row["pattern"].encode(), head.data, re.DOTALL) is not None
         elif (kind == "json") is not is_json or (readable and kind == "failure"):

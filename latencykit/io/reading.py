@@ -138,7 +138,8 @@ def detect(source: Source, name: str | Format | None = None) -> Format:
     if not source.is_dir and by_chance:
         from latencykit.io.other_files import hint_for
 
-        if (hint := hint_for(source.head, source.shown, readable=bool(claims))) is not None:
+        claimed = {"readable": bool(claims), "table": "csv" in claims}
+        if (hint := hint_for(source.head, source.shown, **claimed)) is not None:
             raise errors.UnknownFormatError(f"{source.shown}: {hint}")
     candidates = [entry for confidence, entry in asked if confidence == best and best]
     if len(candidates) == 1:
