@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect
 from collections.abc import Callable, Mapping
 from dataclasses import field, replace
 from typing import Any
@@ -237,10 +238,12 @@ class Lines:
     """Rows of which each has the facts of a series."""
 
     run: Run
-    # pattern of a row, with groups named as the facts of `report_of`, in the run's unit, ``p99_9``,
-    # ``name`` of the series, and ``points``: text with a `pair` for each percentile
+    # pattern of a row, with groups named as the facts of `report_of`, in the run's unit or that of
+    # ``unit``, ``p99_9``, ``name`` of the series, and ``points``: text with a `pair` for each
     row: str
     pair: str = PAIR
+    # pattern of a line above rows, whose groups are theirs, too: its ``name`` stands before theirs
+    title: str = r"(?!)"
     cumulative: bool = False  # of the rows of a name, or of none, the last one has all values
     last: bool = False  # of the rows without a name, and only of those
     prepare: Callable[[str], str] = plain
@@ -248,26 +251,32 @@ class Lines:
 
     def __call__(self, source: Source, _: ReadOptions) -> Series:
         """Read every row; without names, each is a run, or the last one has all of a run."""
-        rows = list(re.finditer(self.row, self.prepare(source.text()), re.MULTILINE))
+        text = self.prepare(source.text())
+        titles = list(re.finditer(self.title, text, re.MULTILINE))
+        starts = [title.start() for title in titles]
+        rows = list(re.finditer(self.row, text, re.MULTILINE))
         named = [row for row in rows if row.groupdict().get("name")]
         if not (named or self.last or self.cumulative):
             text_of_run(source, self.row)
         if self.cumulative:
             named = list({row["name"]: row for row in named}.values())
         for row in named or rows[-1:]:
-            texts = {key: text for key, text in row.groupdict().items() if text}
-            name = " ".join(texts.pop("name", "").split())
+            at = bisect(starts, row.start())
+            head = titles[at - 1].groupdict() if at else {}
+            texts = {key: text for key, text in (head | row.groupdict()).items() if text}
+            name = f"{head.get('name') or ''} {texts.pop('name', '')}"
+            unit = texts.pop("unit", self.run.unit)
             points = re.findall(self.pair, texts.pop("points", ""))
             texts = {key: text.replace(",", "") for key, text in texts.items()}
             levels = build.percentiles_in(texts) | {float(p): value for p, value in points}
             facts = {
-                key: in_ns(text, self.run.unit) if key in _TIMES
+                key: in_ns(text, unit) if key in _TIMES
                 else int(text) if key in _WHOLE else float(text)
                 for key, text in texts.items() if build.percentile_named(key) is None
             }  # fmt: skip
-            levels = {p: in_ns(value, self.run.unit) for p, value in levels.items()}
+            levels = {p: in_ns(value, unit) for p, value in levels.items()}
             data = report_of(facts, self.run, self.finish, text=row[0], points=levels)
-            yield name if len(named) > 1 or self.cumulative else "", data
+            yield " ".join(name.split()) if len(named) > 1 or self.cumulative else "", data
 
 
 # ------------------------------------------------------------

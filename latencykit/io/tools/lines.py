@@ -50,12 +50,15 @@ def with_parents(text: str) -> str:
 
 def _format_of(known: dict[str, Any]) -> tuple[Sniff, Lines]:
     """What recognises and what reads the lines of a table of the file."""
-    joined = {key: "".join(known.get(key, "")) for key in ("head", "without", "row", "pair")}
+    joined = {
+        key: "".join(known.get(key, "")) for key in ("head", "without", "row", "pair", "title")
+    }
     run = Run(tool=known["tool"], unit=known["unit"], **_RUNS[known.get("run", "")])
     lines = Lines(
         run=run.with_notes(*filter(None, [known.get("note")])),
         row=pattern(joined["row"]),
         pair=joined["pair"] or PAIR,
+        title=pattern(joined["title"]) or r"(?!)",
         cumulative=known.get("cumulative", False),
         last=known.get("last", False),
         prepare=with_parents,
