@@ -122,7 +122,7 @@ def started(samples: Samples, most: int = MOST) -> HistogramLog:
     # There are at most `most` intervals of a hundred requests or so each, but at least eight. Their
     # edges are those that `Samples.between` cuts at.
     offset, good, buckets = samples.offsets, samples.good, HdrBuckets(3)
-    span = float(np.ptp(offset))
+    span = float(np.ptp(offset)) or 1e9  # of requests at one moment, any
     width = nice_width(min(max(span / (most - 2), 100 * span / len(samples)), span / 20))
     width = in_steps(width, stamp_step(samples))
     slot = slot_numbers(offset, width)  # failed requests have their place in time, too

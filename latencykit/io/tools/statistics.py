@@ -11,7 +11,7 @@ import numpy as np
 from latencykit.core.run import CLOSED, Run
 from latencykit.io import json_text
 from latencykit.io.build import data_from_buckets, unit_in
-from latencykit.io.declared import VALUE, Json, Lines, Report, Text, as_it_is, in_ns, report_of
+from latencykit.io.declared import Json, Lines, Report, Text, as_it_is, in_ns, report_of
 from latencykit.io.source import ReadOptions, Series, Source
 from latencykit.io.text_reports import fact, has_match, plain
 
@@ -142,25 +142,6 @@ FORMATS = {
             pair=r"p(\d+) = `?([\d.]+)",
             prepare=partial(_SCENARIO.sub, r"\1\2"),
             finish=finish_nbomber,
-        ),
-    ),
-    "dnsperf": (
-        has_match(r"^ *Queries completed:", r"^ *Average Latency \(s\):"),
-        Text(
-            run=Run(tool="dnsperf", measure="service", corrected="none", unit="s"),
-            begin=r"^ *Queries sent:",
-            facts={
-                "count": r"Queries completed: +(\d+)",
-                "timeouts": r"Queries lost: +(\d+)",
-                "unfinished": r"Queries interrupted: +(\d+)",
-                "duration": rf"Run time \(s\): +{VALUE}",
-                "achieved": r"Queries per second: +([\d.]+)",
-                "mean": rf"Average Latency \(s\): +{VALUE}",
-                "std": rf"StdDev \(s\): +{VALUE}",
-                "min": rf"^ *Average Latency [^\n]*\(min {VALUE}",
-                "max": rf"^ *Average Latency [^\n]*max {VALUE}",
-            },
-            needed=("count", "mean"),
         ),
     ),
     "httperf": (
