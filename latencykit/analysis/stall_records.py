@@ -298,10 +298,8 @@ def _of_trace(facts: Facts, trace: Trace, stalls: Stalls) -> StallRecord | None:
         mode = others & (trace.latency > least)
         if others.sum() > TAIL.max_slow * k or mode.sum() >= TAIL.min_as_slow:
             single = min(single, TAIL.mode_decades)
-        alone, rare = throughout < RECORD.one_alone, math.inf
-        if alone.any():
-            ones = length[alone]
-            rare = rare_mode_decades(ones.min(), ones.max(), ones.size, trace.baseline)
+        alone = throughout < RECORD.one_alone
+        rare = rare_mode_decades(length[alone], trace.baseline, full_speed=trace.full_speed)
         took = np.sort(trace.latency)[::-1]
         longer = np.searchsorted(-took, -NEAR.near_share * length)
         work = np.append(0.0, np.cumsum(took))[longer]
@@ -438,7 +436,7 @@ def _of_log(facts: Facts, series: IntervalSeries, stalls: Stalls) -> StallRecord
     top = slowest_of(histogram)
     tail = top.decades
     if number < RECORD.one_alone:
-        tail = min(tail, rare_mode_decades(length.min(), length.max(), at.size, baseline))
+        tail = min(tail, rare_mode_decades(length, baseline, full_speed=facts.at_full_speed))
         if top.near + top.part > min(at.size, TAIL.max_independent) + RECORD.one_alone:
             tail = min(tail, TAIL.mode_decades)  # others as slow delayed nobody
     least = NEAR.near_share * length[:, None] * 1e9

@@ -1057,14 +1057,17 @@ def alike_decades(spread: float) -> float:
     return math.log10(max(TAIL.spread / max(spread, TAIL.min_spread), 1.0))
 
 
-def rare_mode_decades(least: float, most: float, number: float, usual: float) -> float:
+def rare_mode_decades(length: Floats, usual: float, *, full_speed: bool) -> float:
     """Return the odds against a rare slow mode of the service that left several slow requests."""
     # It is the rarer the farther it is from the usual latency, and the likelier, compared with
-    # freezes of the server, the more requests it left that differ.
+    # freezes of the server, the more requests it left that differ; alike are freezes that a
+    # schedule shows, else timers (retransmission, retries).
+    number, most = length.size, float(length.max(initial=0.0))
     if number < 2:
         return math.inf
     far_off = TAIL.constant_exponent * math.log10(most / max(usual, TINY))
-    each = TAIL.further_decades - alike_decades(1 - least / most)
+    alike = alike_decades(1 - float(length.min()) / most)
+    each = TAIL.further_decades + (alike if full_speed else -alike)
     return max(far_off - each * (number - 1), 0.0)
 
 

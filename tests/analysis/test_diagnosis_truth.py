@@ -104,6 +104,13 @@ def test_a_run_shows_whether_its_loop_ran_at_full_speed(service):
         assert loops == [True, False, False]
 
 
+def test_alike_requests_of_one_connection_at_full_speed_are_timers() -> None:
+    took = np.random.default_rng(1).lognormal(16, 0.3, 5000)
+    took[500::1500] = 1e9 + took[:3] / 100
+    start = np.append(0.0, np.cumsum(took)[:-1])
+    assert lk.diagnose(lk.Samples(start=start, duration=took)).verdict == "service times"
+
+
 RARE = (
     "deploy, one slow request", "lull, one slow request", "clock set forward",
     "clock set forward, one in flight", "taken out by a balancer",
