@@ -96,8 +96,8 @@ def load(
 ) -> list[Input]:
     """Read the series that the options select, or what `ask` answers of each."""
     # Without `notes`, the caller prints those of the series. With `shown`, all are for one chart or
-    # page; too many are refused before they are read. Behind the total of a file, no more than
-    # `most` series are asked; the others are `NotAsked`.
+    # page; too many are refused before they are read. Of a file, `most` series are asked (all logs
+    # without a total); the others are `NotAsked`.
     from latencykit.io.reading import unique_names
 
     files = load_files(given, ask, shown=shown, most=most)
@@ -404,6 +404,8 @@ def pairs_of(
             f"the files share no series: {' and '.join(', '.join(run) for run in runs[:2])}; "
             "choose one of each with --series A --series B"
         )
+    if others := sorted(set[str]().union(*runs).difference(common)):
+        note(f"left out, as not every run contains them: {brief_list(others)}")
     here = len(sides[0])
     return {
         name: ([run[name] for run in runs[:here]], [run[name] for run in runs[here:]])

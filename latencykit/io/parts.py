@@ -69,8 +69,8 @@ def read_part(
     """Read a file and ask each of its series; an error is part of the result."""
     # The `key` of each series is its label, its tag (of a single series), or the same for all but
     # aggregates. With `shown`, all series are for one chart or page, and more than it shows are
-    # refused before their intervals are read. Behind a total, which has read all of the file,
-    # series after the first `most` are `NotAsked`.
+    # refused before their intervals are read. Series after the first `most` are `NotAsked`, but
+    # for logs without a total: who asks them reads the file.
     reports: list[str] = []
     try:
         source = source_of(url)
@@ -96,7 +96,8 @@ def read_part(
             check_series(sum(not data.run.aggregate for _, data in named))
         with reporting(reports.append):
             answers: list[tuple[str, object]] = []
-            most = most if named and named[0][1].run.aggregate else math.inf
+            if any(isinstance(data, HistogramLog) for _, data in named):
+                most = most if named[0][1].run.aggregate else math.inf
             rows.clear()
             named.reverse()
             while named:  # what a series caches is freed before the next

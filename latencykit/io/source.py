@@ -205,16 +205,20 @@ def _bare_lines(
     """Yield whole lines without what stands before each of them, and what was pasted with them."""
     if prefix:
         pasted = (*pasted, (re.compile(rf"^(?:{prefix})".encode(), re.MULTILINE), b""))
-    rest, longest, ended = b"", current_limits().line, False
+    waiting, longest, ended = io.BytesIO(), current_limits().line, False
     while not ended:
         piece = raw.read(_PIECE)
-        ended, text = not piece, rest + piece
+        ended = not piece
         # the splitting into lines refuses one that is too long
-        end = len(text) if ended or len(rest) > longest else text.rfind(b"\n") + 1
-        lines, rest = text[:end], text[end:]
-        for pattern, instead in pasted:
-            lines = pattern.sub(instead, lines)
-        yield lines
+        whole = ended or waiting.tell() > longest
+        waiting.write(piece[: (end := len(piece) if whole else piece.rfind(b"\n") + 1)])
+        if end or ended:
+            lines = waiting.getvalue()
+            for pattern, instead in pasted:
+                lines = pattern.sub(instead, lines)
+            yield lines
+            waiting = io.BytesIO()
+        waiting.write(piece[end:])
 
 
 class _Pieces(io.RawIOBase):

@@ -161,7 +161,9 @@ def test_a_run_counts_once_on_its_side(run, sides, tmp_path):
     assert run("compare", sides / "base0.json", sides / "base0.json")[0] == 0
 
 
-def test_compare_series_by_series(run):
+def test_compare_series_by_series(run, tmp_path):
+    (tmp_path / "few.hlog").write_text(re.sub(r"Tag=set.*\n", "", TAGGED.read_text()))
+    assert "not every run contains them: set" in run("compare", TAGGED, tmp_path / "few.hlog")[2]
     found = run.json("compare", TAGGED, TAGGED)
     assert [one["name"] for one in found["series"]] == ["total", "get", "set"]
     assert found["rows"] == found["series"][0]["rows"]
