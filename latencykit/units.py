@@ -80,12 +80,13 @@ def checked_unit(unit: str) -> str:
 def parse_duration(text: str | float, default: str | None = None) -> float:
     """Return a duration, such as ``"250 µs"`` or (Go's form) ``"1m2.3s"``, in nanoseconds.
 
-    A bare number is taken in `default` units, and refused without them.
+    A bare number is taken in `default` units, and refused without them. A timedelta is one.
 
     >>> parse_duration("1.5ms"), parse_duration("1m2.3s"), parse_duration(2, "s")
     (1500000.0, 62300000000.0, 2000000000.0)
     """
-    words, total, at = str(text), 0.0, 0
+    seconds = getattr(text, "total_seconds", None)
+    words, total, at = str(text) if seconds is None else f"{seconds()} s", 0.0, 0
     if default is not None and re.fullmatch(rf"\s*{_NUMBER}\s*", words):
         total, at = float(words) * NANOSECONDS[default], len(words)
     pattern = re.compile(_PART)

@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 import numpy as np
@@ -27,7 +28,7 @@ from latencykit.core import Data
 from latencykit.core.evidence import Evidence
 from latencykit.core.histogram import Histogram, histogram_of, statistic_of
 from latencykit.core.probability import normal_quantile, share_interval, student_quantile
-from latencykit.core.quantiles import Counted, is_resolved, rank_interval
+from latencykit.core.quantiles import Counted, as_numbers, is_resolved, rank_interval
 from latencykit.core.repr_html import listing_html
 from latencykit.core.run import Note, Run, failure_counts
 from latencykit.core.summary import Summary
@@ -364,11 +365,13 @@ def compare(
     >>> compare(a, b, run_noise=0.01).verdict
     'worse'
     """
-    valid = 0 < confidence < 1 and (run_noise is None or 0 <= run_noise < 1)
-    if not (valid and margin >= 0):
+    if percentiles is not None:
+        percentiles = as_numbers(percentiles, "percentiles").reshape(-1).tolist()
+    valid = all(isinstance(part, Real) for part in (confidence, margin, run_noise or 0.0))
+    if not (valid and 0 < confidence < 1 and 0 <= (run_noise or 0.0) < 1 and margin >= 0):
         raise InvalidArgumentError(
             "a confidence lies between 0 and 1, run noise from 0 to below 1, and a margin is 0 or "
-            "more"
+            "more; numbers such as 0.05"
         )
     inputs = _listed(base, "base", unit), _listed(new, "new", unit)
     sides: tuple[list[Side], list[Side]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,7 @@ from latencykit.core.quantiles import median
 from latencykit.core.run import Run
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
-from latencykit.errors import InvalidArgumentError
+from latencykit.errors import InvalidArgumentError, require
 from latencykit.units import NANOSECONDS, parse_duration
 
 
@@ -308,6 +309,7 @@ def facts_of(
     length = None if duration is None else parse_duration(duration, "s") / 1e9
     stated = {"a rate": rate, "a number of connections": connections, "a duration": length}
     for name, value in stated.items():
+        require(value, (Real, type(None)), f"{name} as a number")
         if value is not None and not 0 < value < math.inf:
             raise InvalidArgumentError(f"{name} must be positive and finite, not {value!r}")
     data = data.to_unit("ns") if has_unit else data

@@ -328,7 +328,7 @@ class History:
         DataNotAvailableError
             If no series has one of the statistics.
         """
-        chosen = [statistic_name(name) for name in statistics]
+        chosen = [name if name == "max" else statistic_name(name) for name in statistics]
         runs = [
             {name: statistics_of(counted(entry)) for name, entry in _series_of(one).items()}
             for one in (data, *reruns)
@@ -376,7 +376,8 @@ class History:
             )  # fmt: skip
             rows.append(row)
         # Facts that explain verdicts: renamed series, other labels.
-        notes = []
+        lacking = set(chosen).difference(statistic for _, statistic in wanted)
+        notes = [f"left out: {name}, which this run does not support" for name in sorted(lacking)]
         if earlier:
             gone = [name for name in earlier[-1].series if name not in runs[0]]
             added = [name for name in runs[0] if not any(name in run.series for run in earlier)]

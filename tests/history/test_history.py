@@ -101,7 +101,9 @@ def test_many_statistics_are_one_family(tmp_path: Path) -> None:
 
 def test_a_short_run_decides_nothing_by_its_own_noise(store: Path) -> None:
     short = {"checkout": lk.Histogram.of([1_200_000, 1_600_000] * 4)}  # p50: uncertain by a third
-    assert lk.History(store).judge(short, statistics=["p50"]).verdict == "same"
+    judged = lk.History(store).judge(short, statistics=["p50", "max", "p99.999"])
+    assert [row.verdict for row in judged.rows] == ["same", "confirm"]
+    assert judged.notes[0].startswith("left out: p99.999")
     for day in range(30, 34):
         lk.History(store).add(short, time=day * DAY)
     assert not trends_of(lk.History(store), ("p50",))[0].changes

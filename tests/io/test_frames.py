@@ -30,6 +30,7 @@ def test_a_frame_is_what_its_csv_is(tmp_path):
     read, of_file = lk.read(frame()), lk.read(tmp_path / "calls.csv")
     assert np.array_equal(read.duration, of_file.duration)
     assert np.array_equal(read.start, of_file.start)
+    assert lk.read(frame().set_index("start"), column=2).start.tolist() == read.start.tolist()
     assert read.columns["endpoint"].tolist() == of_file.columns["endpoint"].tolist()
     assert (read.run.source, read.run.format) == ("DataFrame", "frame")
     assert len(read.where(endpoint="/cart")) + len(read.where(endpoint="/pay")) == 300

@@ -264,7 +264,7 @@ def test_a_list_without_its_maximum_does_not_name_one(tmp_path):
 def test_empty_objects_and_rows_longer_than_their_header_break_no_reader(tmp_path):
     empty, rows = tmp_path / "x.jsonl", tmp_path / "x.csv"
     empty.write_text("{}\n{}\n{}")
-    with pytest.raises(LatencyKitError, match="no column is named as a latency"):
+    with pytest.raises(LatencyKitError, match="the rows contain no values"):
         lk.read(empty)
     header = "command,mean,stddev,median,user,system,min,max"
     rows.write_text(f"{header}\nsleep 1,1.01,0.1,1.0,0.1,0.1,0.9,1.2,7,8\n")

@@ -323,6 +323,9 @@ class FrameSource(Source):
                 f"{self.shown} is not read: give a path, a data frame or a Series; of an array, "
                 "Histogram.of(values, unit='ms') makes data"
             )
+        index = frame.index  # of times: when requests were sent
+        if index.dtype.kind == "M" and (name := index.name or "start") not in frame.columns:
+            frame = frame.reset_index(names=name)
         names = [str(name) for name in frame.columns]
         refuse_twice(names, self)
         self.frame = frame.set_axis(names, axis=1)

@@ -224,7 +224,7 @@ def plan_of(
 
 def _column(name: str, columns: Sequence[str], source: Source, option: str) -> str:
     """The column that the user names: as written, else in any case, else by its number."""
-    if name in columns:
+    if (name := str(name)) in columns:
         return name
     alike = [column for column in columns if column.strip().lower() == name.strip().lower()]
     if len(alike) == 1:
@@ -243,6 +243,8 @@ def _latencies(
     sample: Sample, options: ReadOptions, source: Source, notes: list[str]
 ) -> ColumnName:
     columns = list(sample)
+    if not columns:
+        raise source.corrupt(1, "the rows contain no values", "a latency per row")
     if options.column is not None:
         return named(_column(options.column, columns, source, "--column"))
     if len(columns) == 1:
