@@ -352,13 +352,13 @@ def _findings(facts: Facts, left: StallRecord | None, stalls: Stalls) -> tuple[s
     run, histogram = facts.run, facts.histogram
     total = max(facts.count + run.failed + run.dropped, 1)
     # Some tools count requests that timed out among the latencies.
-    lost = histogram is None or histogram.censored > 0
-    lost = lost or facts.longest * 1e9 < (run.timeout or 0.0)
+    inside = 0 if histogram is None else histogram.censored
+    lost = histogram is None or inside or facts.longest * 1e9 < (run.timeout or 0.0)
     seconds = facts.duration or 0.0
     # Some tools count the wait for the last reply as part of the run.
     sending = seconds - facts.longest
     omitted = 0.0 if left is None else float(left.omitted.sum())
-    failures = run.failed + run.timeouts
+    failures = run.failed + max(run.timeouts - inside, 0)
     if facts.trace is not None:  # in stalls, unless requests fail as often outside them
         sent_at, failed = facts.trace.start, ~facts.trace.good
         sent, failures = (

@@ -27,7 +27,7 @@ from latencykit.core.histogram import Histogram
 from latencykit.core.jackknife import RULE, Jackknife
 from latencykit.core.probability import share_interval, student_quantile
 from latencykit.core.quantiles import is_resolved
-from latencykit.core.run import failure_counts, series_named
+from latencykit.core.run import code_of, failure_counts, series_named
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
 from latencykit.core.trimmed import statistic_name, trimmed
@@ -252,6 +252,16 @@ def check_limit(
     source: Any, statistic: str, limit: float, confidence: float, evidence: Any = None
 ) -> SLORow:
     """Check one limit; see `latencykit.analysis.slo.SLO.check`."""
+    lost = int(sum(note.value for note in source.run.notes if code_of(note) == "failures"))
+    if lost:  # all of them or none are of this part
+        row, worst = (
+            check_limit(source.with_run(failed=n, notes=()), statistic, limit, confidence, evidence)
+            for n in (0, lost)
+        )
+        unknown = replace(
+            row, outcome="unknown", sure=False, reasons=why("failed in all", number=lost)
+        )
+        return row if row.outcome == worst.outcome else unknown
     if statistic == "failed":
         return _failed(source, limit, confidence, evidence)
     if (text := contradiction(source)) is not None:

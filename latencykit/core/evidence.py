@@ -7,7 +7,7 @@ ranks, assuming independent requests; `TimedSupport` uses time, and `Jackknife` 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -132,11 +132,6 @@ class Evidence(Value):
         doubts = self.doubts(confidence)
         return rows_of(columns_at(self.whole, p, confidence, doubts, bounded=False))
 
-    def ends(self, percentiles: Floats, confidence: float = 0.95) -> tuple[Floats, Floats]:
-        """Return only the lower and upper ends of the intervals that `rows` gives."""
-        columns = columns_at(self.whole, percentiles, confidence, ())
-        return columns["low"], columns["high"]
-
     def mean(self, name: str = "mean", confidence: float = 0.95) -> tuple[float, float]:
         """Return how far a mean may lie below and above the sample's; infinite where open."""
         from latencykit.core.trimmed import ranks_of_mean
@@ -239,35 +234,20 @@ class TimedSupport(Evidence):
         self, percentiles: Sequence[float], confidence: float = 0.95
     ) -> tuple[list[PercentileRow], tuple[str, ...]]:
         """Return percentiles with confidence intervals and events, and why some have none."""
+        # They are at least as wide as those of independent requests; corrected counts have none.
         p = np.array([float(one) for one in percentiles])
         inner = np.flatnonzero((p > 0) & (p < 100))
         columns = columns_at(self.whole, p, confidence, self.doubts(confidence))
         if not inner.size or not self.whole.count:
             return rows_of(columns), ()
-        events = np.maximum(np.rint(self.events(p[inner].tolist())), 1)
+        p, low, high = p[inner], columns["low"], columns["high"]
+        events = np.maximum(np.rint(self.events(p.tolist())), 1)
         columns["events"][inner] = [None if math.isnan(one) else int(one) for one in events]
-        columns["low"], columns["high"] = self._ends_of(columns, confidence)
-        if self.jackknife.known:
-            return rows_of(columns), ()
-        bins = format_items(self.jackknife.bins, "time bin")
-        return rows_of(columns), (f"{bins}: a confidence interval needs {RULE.min_bins}",)
-
-    def ends(self, percentiles: Floats, confidence: float = 0.95) -> tuple[Floats, Floats]:
-        """Return only the lower and upper ends of the intervals that `rows` gives."""
-        # They are at least as wide as those of independent requests; corrected counts have none.
-        return self._ends_of(columns_at(self.whole, percentiles, confidence, ()), confidence)
-
-    def _ends_of(self, columns: Mapping[str, AnyArray], confidence: float) -> tuple[Floats, Floats]:
-        """The same, from the columns of independent requests."""
-        names = ("percentile", "low", "high", "bucket_low", "bucket_high")
-        percentiles, low, high, bottom, top = (columns[name] for name in names)
-        inner = np.flatnonzero((percentiles > 0) & (percentiles < 100))
-        if not inner.size or not self.whole.count:
-            return low, high
         if not self.jackknife.known:
             low[inner] = high[inner] = math.nan
-            return low, high
-        bottom, top, p = bottom[inner], top[inner], percentiles[inner]
+            bins = format_items(self.jackknife.bins, "time bin")
+            return rows_of(columns), (f"{bins}: a confidence interval needs {RULE.min_bins}",)
+        bottom, top = columns["bucket_low"][inner], columns["bucket_high"][inner]
         down, up = self.jackknife.errors(p)
         factor, widest = student_quantile(confidence, RULE.blocks - 1), math.log(RULE.widest)
         useless = np.isfinite(top) & (top > 0) & (factor * np.maximum(down, up) > widest)
@@ -276,7 +256,7 @@ class TimedSupport(Evidence):
         further = np.multiply(top, np.exp(factor * up), out=top.copy(), where=top > 0)
         low[inner] = np.where(useless, np.nan, np.fmin(low[inner], np.minimum(least, bottom)))
         high[inner] = np.where(useless, np.nan, np.fmax(high[inner], further))
-        return low, high
+        return rows_of(columns), ()
 
     def mean(self, name: str = "mean", confidence: float = 0.95) -> tuple[float, float]:
         """Return how far a mean may lie below and above the sample's; see `Evidence.mean`."""

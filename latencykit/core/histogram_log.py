@@ -562,7 +562,13 @@ def scan_with_evidence(
     np.minimum.at(start, slot, log.starts)
     np.maximum.at(end, slot, ends)
     end = np.minimum(end, np.append(start[1:], np.inf))  # of hosts side by side a second is one
-    log._tails = TimedSupport(whole, *table.groups(), start, end - start)
+    counts, value = table.groups()
+    sizes = counts.sum(axis=1, dtype=np.float64)
+    if 0 < sizes.sum() < whole.count + whole.censored:  # when requests timed out is not known
+        late = np.cumsum(sizes) * ((whole.count + whole.censored) / sizes.sum() - 1)
+        counts = np.column_stack((counts, np.diff(np.rint(late), prepend=0.0)))
+        value = np.append(value, max(whole.censored_at, value[-1]))
+    log._tails = TimedSupport(whole, counts, value, start, end - start)
     return log._tails
 
 

@@ -22,7 +22,7 @@ Loop = Literal["open", "paced", "closed", "unknown"]
 Measure = Literal["service", "response", "unknown"]
 Corrected = Literal["none", "tool", "schedule", "us", "unknown"]
 UnitFrom = Literal["file", "format", "option", "assumed"]
-Code = Literal["doubt", "unit", "begin", "period"]
+Code = Literal["doubt", "unit", "begin", "period", "failures"]
 
 CONTRADICTS = "contradicts"
 """In the note on reported numbers that cannot be true together."""
@@ -46,7 +46,8 @@ class Note(str):
 
     # Code ``doubt``: it concerns all numbers of a series (what could not be read, an unlikely
     # unit); ``unit``: the unit is assumed, which headings say; ``begin``: the report leaves out the
-    # first `value` seconds; ``period``: events occur at one.
+    # first `value` seconds; ``period``: events occur at one; ``failures``: `value` requests failed,
+    # in this part or not.
 
     __slots__ = ("code", "value")
     code: Code
@@ -236,7 +237,8 @@ def of_some(run: Run) -> Run:
         return run
     failed = f"{format_items(lost, 'request')} failed: how many of this part is not known"
     none = dict.fromkeys(FAILURES, 0)
-    return run.with_notes(f"of the whole log, {failed}").replace(**none, failures_known=False)
+    note = Note(f"of the whole log, {failed}", "failures", lost)
+    return run.with_notes(note).replace(**none, failures_known=False)
 
 
 def merge_runs(runs: Sequence[Run]) -> Run:

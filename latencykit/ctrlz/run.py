@@ -724,7 +724,8 @@ def _calibration(
 
 def _skipped(data: Data) -> float:
     """Return the seconds at the start that the report leaves out, as its reader notes."""
-    return max((note.value for note in data.run.notes if isinstance(note, Note)), default=0.0)
+    notes = (note for note in data.run.notes if isinstance(note, Note) and note.code == "begin")
+    return max((note.value for note in notes), default=0.0)
 
 
 def _applicable(

@@ -132,7 +132,8 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
         (spectrum.unit, "assumed" if spectrum.assumed else "file") if known else ("ms", "assumed")
     )
     unit, unit_from = options.resolve_unit(*stated)
-    if not spectrum.counts or spectrum.counts[-1] == 0:
+    counted = bool(spectrum.counts and spectrum.counts[-1])
+    if not (counted or spectrum.facts.get("timeouts")):
         raise source.corrupt(None, "no value was counted", "rows of values", "")
     run = Run(
         unit=unit,
@@ -141,6 +142,8 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
         supported=spectrum.supported,
         **spectrum.facts,
     )
+    if not counted:
+        return {"": with_timeouts(replace(Histogram.of([], unit=base_unit(unit)), run=run))}
     return {"": spectrum_data(spectrum, run, source)}
 
 

@@ -418,7 +418,8 @@ def run_facts(own: Mapping[str, str]) -> dict[str, Any]:
     facts: dict[str, Any] = {name: fact for name, fact in own.items() if name in _STATED}
     if "tool" in facts:
         facts["tool"] = printable(facts["tool"])
-    facts |= {name: int(own[name]) for name in FAILURES if own.get(name, "").isdecimal()}
+    counts = {name: own[name] for name in FAILURES if own.get(name, "").isdecimal()}
+    facts |= {name: int(count) for name, count in counts.items() if len(count) < 19}
     if "timeout" in own:
         facts["timeout"] = parse_duration(own["timeout"])
     return facts | ({"failures_known": False} if "failures" in own else {})

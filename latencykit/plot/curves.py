@@ -302,7 +302,8 @@ def band_ends(
     # end reaches to the maximum.
     grid = grid_of(curve.limit, nines)
     grid = np.unique(np.concatenate((grid, curve.percentile[curve.percentile <= grid[-1]])))
-    low, high = evidence.ends(grid * (1 - 4e-16), confidence)
+    rows, _ = evidence.rows((grid * (1 - 4e-16)).tolist(), confidence)
+    low, high = np.array([(row.low, row.high) for row in rows]).T
     known = ~(np.isnan(low) & np.isnan(high))
     value = curve.at(grid)  # of a dense curve fewer steps are drawn than there are
     low = np.minimum(np.where(np.isfinite(low), low, curve.low[0]), value)

@@ -19,7 +19,7 @@ from latencykit.plot.axes import share_text, time_axis, value_axis
 from latencykit.plot.label_layout import LineLabels, head, make_space
 from latencykit.plot.series import Drawable, Limits, as_series, joined, slo_pairs
 from latencykit.plot.style import GAP, INK, MUTED, Look, current_axes, tidy
-from latencykit.plot.timeline_chart import as_log, clock, log_title, max_text, slo_line
+from latencykit.plot.timeline_chart import as_log, clock, late, log_title, max_text, slo_line
 
 _COLUMNS = 480
 _A_DECADE = 48
@@ -212,7 +212,8 @@ def heatmap(
     top = float(np.nanmax(cells.top))
     at = float(x[np.flatnonzero(y == max(top, cells.values[0]))[:2]].mean())
     cell = np.searchsorted(cells.values, top).clip(1, cells.values.size - 1)
-    words = max_text(list(series.values()), top, beyond=cells.beyond)
+    known = not any(map(late, series.values()))
+    words = max_text(list(series.values()), top, beyond=cells.beyond, known=known)
     labels, edge = LineLabels(), float(cells.values[cell])  # the upper one of its cell
     labels.point(ax, words, (at, edge), [line], above=True)
     ax.add_artist(labels)

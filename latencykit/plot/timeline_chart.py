@@ -18,9 +18,9 @@ from latencykit._arrays import read_only
 from latencykit._records import record
 from latencykit._text import plain
 from latencykit._typing import Floats
-from latencykit.core.histogram_log import HistogramLog, interval_series
+from latencykit.core.histogram_log import HistogramLog, IntervalSeries, interval_series
 from latencykit.core.quantiles import is_resolved
-from latencykit.core.samples import OUTCOMES, Samples, in_steps, stamp_step
+from latencykit.core.samples import OUTCOMES, Samples, in_steps, requests_by_interval, stamp_step
 from latencykit.errors import DataNotAvailableError
 from latencykit.plot import style
 from latencykit.plot.axes import DecadeLocator, EvenLocator, fit_values, second_of, time_axis
@@ -39,6 +39,7 @@ from latencykit.plot.series import (
 from latencykit.units import format_duration, format_estimate, format_value, percentile_name
 
 _NICE = tuple(step * 10.0**power for power in range(-3, 5) for step in (1, 2, 5))
+_TIMEOUT = OUTCOMES.index("timeout")
 _SLACK = 0.05  # of their length: intervals that are separated by less follow each other
 
 
@@ -117,30 +118,39 @@ def as_log(label: str, data: object) -> HistogramLog:
     return log
 
 
-def max_text(parts: Sequence[Any], counted: float, *, beyond: bool) -> str:
+def late(data: Any) -> bool:
+    """Return whether requests timed out: how long they took is not known."""
+    return bool(data.run.timeouts or np.any(getattr(data, "outcome", 0) == _TIMEOUT))
+
+
+def max_text(parts: Sequence[Any], counted: float, *, beyond: bool, known: bool) -> str:
     """Return the words for the highest value of series: of samples their own, not a bucket's."""
+    # Where it is not `known` when requests timed out, these are in no interval.
     samples = [part for part in parts if isinstance(part, Samples)]
-    value = max(float(part.max) for part in samples) if len(samples) == len(parts) else counted
-    # How long requests took that timed out is not known, and they are in no interval.
-    timeout = OUTCOMES.index("timeout")
-    late = any(np.any(part.outcome == timeout) for part in samples)
-    name = "longest reply" if late else f"max{' ≥' * beyond}"
-    return f"{name} {format_value(value, parts[0].unit)}"
+    if len(samples) == len(parts) and not (known and beyond):
+        counted = max(float(part.max) for part in samples)
+    name = f"max{' ≥' * beyond}" if known else "longest reply"
+    return f"{name} {format_value(counted, parts[0].unit)}"
 
 
-def intervals_of(log: HistogramLog, percentiles: Sequence[float]) -> Intervals:
-    """Return maxima and percentiles of a log by interval."""
+def intervals_of(log: HistogramLog, percentiles: Sequence[float], data: object = None) -> Intervals:
+    """Return maxima and percentiles of a log by interval; timeouts as `data` has them."""
     # Intervals of one time (of several hosts or tags) are summed. A percentile that intervals have
     # too few requests for is that of longer ones, and NaN where these have too few, too.
     order = np.argsort(log.starts, kind="stable")
     start, length = log.starts[order], log.lengths[order]
     typical = float(np.median(length)) or 1e-3
-    if start.size > 1 and np.mean(start[1:] < (start + length)[:-1] - 0.5 * typical) > 0.02:
-        log = log.with_tag("").resample(typical)
-    series = interval_series(log, percentiles)
+    final, overlap = (start + length).max(), start[1:] < (start + length)[:-1] - 0.5 * typical
+
+    def within(seconds: float, asked: Sequence[float]) -> IntervalSeries:
+        if isinstance(data, Samples) and late(data):
+            return requests_by_interval(data, seconds or typical, asked)
+        return interval_series(log.with_tag("").resample(seconds) if seconds else log, asked)
+
+    series = within(typical if overlap.size and overlap.mean() > 0.02 else 0.0, percentiles)
     order = np.argsort(series.start, kind="stable")
     start = series.start[order]
-    end = start + series.length[order]
+    end = np.minimum(start + series.length[order], final)
     # Neighbours meet exactly: time stamps are rounded to a millisecond.
     near = np.abs(start[1:] - end[:-1]) <= _SLACK * typical + 2e-3
     end[:-1] = np.where(near, start[1:], np.minimum(end[:-1], start[1:]))
@@ -159,7 +169,7 @@ def intervals_of(log: HistogramLog, percentiles: Sequence[float]) -> Intervals:
         enough, number = 1 / (1 - p / 100) * (1 - 1e-9), count
         if usual < enough:
             longer[p] = typical * math.ceil(enough / usual)
-            wide = interval_series(log.with_tag("").resample(longer[p]), [p])
+            wide = within(longer[p], [p])
             place = np.argsort(wide.start, kind="stable")
             place = place[np.searchsorted(wide.start[place], start + 1e-9, "right") - 1]
             number = wide.count[place].astype(np.float64)
@@ -332,7 +342,7 @@ def timeline(
     logs = {label: as_log(label, part) for label, part in series.items()}
     single, many = len(logs) == 1, len(logs) > style.FEW
     chosen = sorted(percentiles, reverse=True)[: None if single else 1]
-    timed = {label: intervals_of(part, chosen) for label, part in logs.items()}
+    timed = {label: intervals_of(part, chosen, series[label]) for label, part in logs.items()}
     first = next(iter(timed.values()))
     columns = int(max(160, ax.get_window_extent().width / ax.figure.dpi * 100 / 1.4))
     table: Any = () if stalls is None else stalls
@@ -461,10 +471,7 @@ def _lanes(
     share = _taken(ax) if strip else 0.0
     ax.set_ylim(-share * size / (1 - share), size)
     ax.spines["left"].set_bounds(0, size)
-    maxima = {
-        label: max_text([series[label]], float(series[label].max), beyond=timed[label].beyond)
-        for label in order
-    }
+    maxima = {label: _highest(series[label], timed[label]) for label in order}
     lanes(ax, maxima, [styles[label]["color"] for label in order], named)
     for percentile, limit in slo_pairs(slo)[-1:]:
         for at in places.values():
@@ -474,6 +481,11 @@ def _lanes(
         unit = next(iter(timed.values())).unit
         words += f" · thin line: SLO {percentile_name(percentile)} {format_value(limit, unit)}"
     return dict(places), words
+
+
+def _highest(data: Any, timed: Intervals) -> str:
+    known, top = isinstance(data, Samples) or not late(data), float(np.nanmax(timed.values[100.0]))
+    return max_text([data], top, beyond=timed.beyond, known=known)
 
 
 def _lines(
@@ -563,8 +575,5 @@ def _name(
         line, top = lines[highest][100.0], tops[highest]
         at = np.flatnonzero(line.get_ydata() == top)
         x = float(np.mean(np.asarray(line.get_xdata())[at][:2]))
-        counted = float(np.nanmax(timed[highest].values[100.0]))
-        beyond = any(one.beyond for one in timed.values())
-        words = max_text([series[highest]], counted, beyond=beyond)
-        labels.point(ax, words, (x, top), [line])
+        labels.point(ax, _highest(series[highest], timed[highest]), (x, top), [line])
     ax.add_artist(labels)

@@ -341,7 +341,7 @@ def explorer_html(series: Sequence[PageSeries], percentiles: Sequence[float]) ->
                 f"<option value='{esc(entry.name)}'>{esc(entry.short)}</option>" for entry in timed
             )
             choice = f"<p><label>Series <select id='heat-series'>{options}</select></label></p>"
-        late = any("timeouts" in (entry.packed or {}) for entry in timed)
+        late = any(entry.numbers["timeouts"] for entry in timed)
         heat_map = (
             f"<div class='heat' id='heat'><h2>Distribution over time{only}</h2>{choice}"
             "<p class='quiet'>Share of each time bin's requests: small <i class='ramp'></i> large; "

@@ -49,6 +49,7 @@ SENTENCES = {
     "failed are slower": "{failed:count} of {of:count} requests failed and count as slower",
     "failed beyond any limit": "{number:request} failed, and {number:counts} as slower than any "
     "limit",
+    "failed in all": "{number:request} of the whole log failed: how many of this part is unknown",
     "failed when": "the source does not show when",
     "failures unknown": "the number of failed requests is unknown: the source does not report it "
     "readably",

@@ -82,7 +82,8 @@ def terminal_chart(
     if timed:
         size = (width, max(12, height - 4))
         courses = {
-            name: intervals_of(as_log(name, data), (99.0, 50.0)) for name, data in timed.items()
+            name: intervals_of(as_log(name, data), (99.0, 50.0), data)
+            for name, data in timed.items()
         }
         lines = []
         for (name, course), own in zip(courses.items(), _looks(timed), strict=True):

@@ -125,13 +125,17 @@ def test_a_part_by_the_clock(run, tmp_path):
     for copy in (path, tmp_path / "a.hgrm"):  # the timeout is not lost
         assert run("convert", tmp_path / "a.csv", copy)[0] == 0
         assert "≥ 9 ms" in run("summary", copy)[1]
+    (tmp_path / "b.csv").write_text("start_s,latency_ms,outcome\n0,9,timeout\n")
+    assert run("convert", tmp_path / "b.csv", tmp_path / "b.hgrm")[0] == 0
+    assert "(≥ 9 ms)" in run("summary", tmp_path / "b.hgrm")[1]
     (tmp_path / "b.csv").write_text("start_s,latency_ms,outcome\n0,9,ok\n2,20,timeout\n")
     (tmp_path / "c.csv").write_text("start_s,latency_ms\n0,9\n2,20\n")
     parts = [tmp_path / f"{name}.csv" for name in "abc"]  # the shortest timeout is that of all
     assert run("merge", *parts, "-o", path)[0] == 0
     assert lk.read(path).histogram().censored_at == 9e6
-    part = run("check", path, "--to", "1", "--slo", "p50=1s")[2]
-    assert "of the whole log, 2 requests failed" in part
+    _, out, err = run("check", path, "--to", "1", "--slo", "p50=1s,mean=1s")
+    assert "of the whole log, 2 requests failed" in err
+    assert "p50: 2 requests of the whole log failed: how many of this part is unknown" in out
     (tmp_path / "b.hlog").write_text(path.read_text() * 2)  # two logs laid end to end
     assert lk.read(tmp_path / "b.hlog").run.timeouts == 4
     with pytest.raises(dataclasses.FrozenInstanceError):

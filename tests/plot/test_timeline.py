@@ -147,7 +147,7 @@ def test_failures_are_counted_where_they_happened():
     assert not bad[intervals.end < 5.0].any()
     assert failures(log_of(5, 5), intervals) is None
     late = lk.Samples(start=start, duration=samples.duration, outcome=["timeout", *outcome[1:]])
-    assert "longest reply 1 ms" in words_of(drawn(plot.timeline, late))
+    assert "max ≥ 1 ms" in words_of(drawn(plot.timeline, late))
     assert "longest reply 1 ms" in words_of(drawn(plot.heatmap, late))
 
 
