@@ -29,8 +29,8 @@ _IN_FLIGHT = {
     "Nighthawk": math.inf, "k6": 20,
 }  # fmt: skip
 """Requests that a tool may have under way per connection: pipelines, streams, http.batch of k6."""
-_LATEST = ("NoSQLBench",)
-"""Tools whose mean is of the whole run, and whose percentiles are of its latest requests."""
+_LATEST = ("NoSQLBench", "LinkBench")
+"""Tools whose percentiles are of a run's latest requests, or the ends of wide ranges."""
 
 
 def last_place(value: float, grain: float) -> float:

@@ -59,8 +59,7 @@ def _format_of(known: dict[str, Any]) -> tuple[Sniff, Lines]:
         row=pattern(joined["row"]),
         pair=joined["pair"] or PAIR,
         title=pattern(joined["title"]) or r"(?!)",
-        cumulative=known.get("cumulative", False),
-        last=known.get("last", False),
+        **{flag: known.get(flag, False) for flag in ("cumulative", "last")},
         prepare=with_parents,
     )
     head, without = pattern(joined["head"]), joined["without"] or r"(?!)"

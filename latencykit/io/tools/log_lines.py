@@ -42,6 +42,7 @@ class Log:
 
     pattern: str  # of a line, with a group per column
     failed: str = r"^5\d\d|^0\b|^-"  # what of a group `outcome` is an error; `status` has HTTP's
+    mark: str = ""  # words of each line
     late: str = r"^(?:504|408)"  # what is a timeout
     canceled: str = r"^499"  # what was given up
     entry: str = ""  # what a line begins with that is a request, and corrupt if it does not match
@@ -52,7 +53,8 @@ class Log:
 
     def sniff(self, head: Head) -> Confidence:
         """Recognise a log by its first lines."""
-        return certain(re.search(self.pattern, ESCAPES.sub("", head.text), re.MULTILINE))
+        text = ESCAPES.sub("", head.text) if self.mark in head.text else ""
+        return certain(re.search(self.pattern, text, re.MULTILINE))
 
     def __call__(self, source: Source, options: ReadOptions) -> dict[str, Data]:
         """Read every line that matches."""
@@ -84,12 +86,11 @@ class Log:
             self._tables(source, options, pattern, notes), plan, options, source,
             partial(_lines_of, source, pattern), notes,
         )  # fmt: skip
-        facts: dict[str, Any] = {"tool": self.tool}
+        own = self.unit_from if plan.unit_from == "file" else plan.unit_from
+        facts: dict[str, Any] = {"tool": self.tool, "unit_from": own}
         if self.tool is not None:
             facts |= {"measure": "service", "corrected": "none"}
             notes.append(SERVER_SIDE)
-        if plan.unit_from == "file":
-            facts["unit_from"] = self.unit_from
         return {
             name: data.with_run(**facts, notes=data.run.with_notes(*self.notes, *notes).notes)
             for name, data in series.items()
