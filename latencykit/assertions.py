@@ -112,6 +112,7 @@ def _block(side: int, calls: int, others: bool) -> Generator[int, None, tuple[Fl
     for name, (_, waited) in thread_times([os.getpid()]).items():
         waits[name] = waited - account.get(name, (0, waited))[1]
     total = waits.pop(own, 0) + max(waits.values() if others else (), default=0)
+    total = min(total, spent)  # the account is a little longer than the block
     times[times.argmax()] -= total
     if calls > 1 and interruptions() > before:
         times[:] = math.nan  # their caches were cold; of longer calls, few are not interrupted
