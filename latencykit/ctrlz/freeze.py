@@ -48,13 +48,15 @@ class Freezer:
                 "run this on Linux or macOS, or in WSL"
             )
         self.targets = _checked(targets)
-        self._watchdog = subprocess.Popen(  # noqa: S603 - our own
-            own_command("latencykit.ctrlz.freeze"),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
+        # An interrupt waits until the watchdog ignores it.
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            self._watchdog = subprocess.Popen(  # noqa: S603 - our own
+                own_command("latencykit.ctrlz.freeze"), stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE, text=True, start_new_session=True,
+            )  # fmt: skip
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         self._messages: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._listener = threading.Thread(target=self._listen, daemon=True)
         self._listener.start()
