@@ -42,7 +42,7 @@ class Block:
     counts: Ints  # (nonzero,)
     buckets: Buckets  # the layout that all rows share
     sums: Ints | None = None  # of all rows, per bucket, where decoding them added them up
-    encoded: Callable[[Ints], Kept] | None = None  # its rows as they were before that, to keep
+    encoded: Callable[[Ints, Buckets], Kept] | None = None  # what they were decoded from, to keep
 
     @property
     def entry_rows(self) -> Ints:
@@ -86,7 +86,7 @@ class Block:
 
     def kept(self) -> Kept:
         """Return what takes the least memory to give this block again."""
-        return self.narrow() if self.encoded is None else self.encoded(self.rows)
+        return self.narrow() if self.encoded is None else self.encoded(self.rows, self.buckets)
 
     def narrow(self) -> Block:
         """Return the block with its integers as narrow as they can be; a fold needs `widened`."""

@@ -405,7 +405,11 @@ class Histogram(Evidenced, Value):
     @property
     def max(self) -> float:
         """Highest value: the upper edge of the highest bucket, unless reported by the source."""
-        return self._reported_or("max", lambda: float(self.buckets.high(self.index[-1])))
+        # Of few requests, the highest percentile that a source reports may be beyond all buckets.
+        least = max(self.reported_percentiles[1], default=-math.inf)
+        return self._reported_or(
+            "max", lambda: max(float(self.buckets.high(self.index[-1])), least)
+        )
 
     @property
     def mean(self) -> float:

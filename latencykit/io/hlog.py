@@ -38,7 +38,16 @@ from latencykit._threads import ahead, jobs
 from latencykit._typing import AnyArray, Floats, Ints
 from latencykit.core import is_samples
 from latencykit.core.blocks import Block, Kept, MemoryPart, TotalsFold, blocks_by_layout
-from latencykit.core.buckets import COST, CellBuckets, Counts, HdrBuckets, cost, on_grid, widest
+from latencykit.core.buckets import (
+    COST,
+    Buckets,
+    CellBuckets,
+    Counts,
+    HdrBuckets,
+    cost,
+    on_grid,
+    widest,
+)
 from latencykit.core.histogram_log import HistogramLog, blocks_of, interval_tags, shifted
 from latencykit.core.quantiles import median
 from latencykit.core.run import FAILURES, UNIT_NAMES, Note, Run, UnitFrom, failure_counts
@@ -307,6 +316,7 @@ class EncodedBlock:
 
     payloads: Payloads
     rows: Ints
+    buckets: Buckets
 
     @property
     def nbytes(self) -> int:
@@ -316,8 +326,7 @@ class EncodedBlock:
     def widened(self) -> Block:
         """Return the intervals, decoded."""
         indptr, index, counts, sums = decode_summed(self.payloads)
-        buckets = self.payloads.layouts[0].buckets
-        return Block(self.rows, indptr, index, counts, buckets, sums)
+        return Block(self.rows, indptr, index, counts, self.buckets, sums)
 
 
 class HlogPart:

@@ -11,12 +11,14 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import latencykit as lk
 from latencykit.cli import cli
 from latencykit.core import histogram_log, log_cache
 from latencykit.core.blocks import Block, MemoryPart, block_of_rows
 from latencykit.core.buckets import HdrBuckets
 from latencykit.core.histogram_log import HistogramLog, expect, interval_series, merge_logs
 from latencykit.io import hlog
+from latencykit.io.parts import for_transfer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,7 +49,7 @@ def a_log(
         blocks = []
         for begin in range(0, rows, per_block):
             size = min(per_block, rows - begin)
-            buckets = HdrBuckets(int(rng.integers(3, 3 + layouts)))
+            buckets = HdrBuckets(int(rng.integers(1, 1 + layouts)))
             of_row = np.sort(rng.integers(0, size, rng.integers(0, 40 * size)))
             values = rng.lognormal(10, 1.5, of_row.size)
             block = block_of_rows(of_row, buckets.index_of(values), size, buckets)
@@ -83,6 +85,7 @@ def assert_same(one: Any, other: Any) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("of_file", [False, True])
 @pytest.mark.parametrize("budget", BUDGETS.values(), ids=BUDGETS)
 @given(
     seed=st.integers(0, 1 << 20), rows=st.integers(1, 90), tags=st.integers(1, 4),
@@ -91,14 +94,18 @@ def assert_same(one: Any, other: Any) -> None:
 )  # fmt: skip
 @settings(max_examples=3, deadline=None)
 def test_answers_from_memory_equal_those_from_the_payloads(
-    budget, seed, rows, tags, layouts, asked, low, high
+    tmp_path_factory, budget, seed, rows, tags, layouts, asked, of_file, low, high
 ):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(log_cache, "BUDGET", budget)
-        few = {"MOST_BINS": 4, "_LONG_LOG_BINS": 2, "_LEAST_ROWS": 1, "_TURN": 16}
-        for name, value in few.items():
+        few = {"MOST_BINS": 4, "_LONG_LOG_BINS": 2, "_LEAST_ROWS": 1, "_TURN": 16}.items()
+        for name, value in few:
             patch.setattr(histogram_log, name, value)
         log, _ = a_log(seed, rows, tags, layouts)
+        if of_file:  # where they stay encoded, as they have fewer buckets than bytes
+            patch.setattr(hlog, "KEEP", 0)
+            lk.write(log, path := tmp_path_factory.mktemp("log") / "a.hlog")
+            log = lk.read(path)
         views = [log.between(low * rows / 2, high * rows / 2), log.to_unit("us"), log]
         views += [log.by_tag()[log.tags[0]]] if log.tags else []
 
@@ -106,6 +113,7 @@ def test_answers_from_memory_equal_those_from_the_payloads(
             plain = direct(log)
             if question == 0:
                 assert_same(log.histogram(), plain.histogram())
+                assert_same(*(interval_series(x, (50,)) for x in (for_transfer(log), plain)))
             elif question == 1:
                 assert_same(interval_series(log, (50, 99)), interval_series(plain, (50, 99)))
                 assert_same(interval_series(log, (10, 100)), interval_series(plain, (10, 100)))
@@ -115,9 +123,8 @@ def test_answers_from_memory_equal_those_from_the_payloads(
                 for width in (0.1, 7):
                     ours, theirs = log.resample(width), plain.resample(width)
                     assert_same(ours, theirs)
-                    theirs = direct(theirs)
-                    assert_same(interval_series(ours, (99,)), interval_series(theirs, (99,)))
-                    assert_same(ours.histogram(), theirs.histogram())
+                    assert_same(*(interval_series(x, (99,)) for x in (ours, direct(theirs))))
+                    assert_same(ours.histogram(), direct(theirs).histogram())
             else:
                 assert log.to_frame().equals(plain.to_frame())
 
@@ -182,9 +189,8 @@ def test_a_command_decodes_a_log_once(long_log, tmp_path, monkeypatch, command, 
     files = [str(long_log)] * (2 if command == "compare" else 1)
     done = CliRunner().invoke(cli, [command.split()[0], *files, *COMMANDS[command]])
     assert done.exit_code in (0, 1), done.output
-    looked_at = 600  # rows at most, to see how large the log is and whether the unit is plausible
     passes = 1 if budget else PASSES.get(command, 1)
-    assert 1200 * passes <= decoded / len(files) <= 1200 * passes + looked_at
+    assert 0 <= decoded / len(files) - 1200 * passes <= 600  # rows that show its size and unit
 
 
 def test_a_log_that_is_asked_once_keeps_little(monkeypatch):
