@@ -204,7 +204,7 @@ def _bare_lines(
 ) -> Iterator[bytes]:
     """Yield whole lines without what stands before each of them, and what was pasted with them."""
     if prefix:
-        pasted = (*pasted, (re.compile(rf"^(?:{prefix})".encode(), re.MULTILINE), b""))
+        pasted = (*pasted, (re.compile(rf"(?m)\n(?:{prefix})".encode()), b"\n"))
     waiting, longest, ended = io.BytesIO(), current_limits().line, False
     while not ended:
         piece = raw.read(_PIECE)
@@ -213,10 +213,10 @@ def _bare_lines(
         whole = ended or waiting.tell() > longest
         waiting.write(piece[: (end := len(piece) if whole else piece.rfind(b"\n") + 1)])
         if end or ended:
-            lines = waiting.getvalue()
+            lines = b"\n" + waiting.getvalue()
             for pattern, instead in pasted:
                 lines = pattern.sub(instead, lines)
-            yield lines
+            yield lines[1:]
             waiting = io.BytesIO()
         waiting.write(piece[end:])
 
@@ -495,7 +495,7 @@ class Source:
         head = self.head
         if head.is_dir or added[0] in self.pasted or b"\0" in head.data or "\ufffd" in head.text:
             return False
-        if not any(pattern.search(head.data) for pattern, _ in added):
+        if not any(pattern.search(b"\n" + head.data) for pattern, _ in added):
             return False
         self.pasted += added
         del vars(self)["head"]
@@ -564,25 +564,26 @@ class _File(io.FileIO):
 
 
 _PROMPT = (
-    rb"^(?:(?:\[[\w.-]{1,80}@[^\]\n]{1,80}\]|[\w.-]{1,80}@[\w.-]{1,80}[^\s$#%>]{0,80})[$#%>]"
+    rb"\n(?:(?:\[[\w.-]{1,80}@[^\]\n]{1,80}\]|[\w.-]{1,80}@[\w.-]{1,80}[^\s$#%>]{0,80})[$#%>]"
     rb"|(?:PS )?[A-Z]:\\[^\n<>|]{0,80}>)"
 )
 _SECONDS = rb"\t\d+m\d+[.,]\d+s(?:\r?\n|\Z)"
 _CLOSING = (rb"(?<=<)/(?:code|pre|p)>|(?<=`)``", rb"/(?:code|pre|p)>", rb"``")
-# Each pattern begins with a byte that it needs: lookbehinds first take ten times as long.
+# Each pattern begins with a byte that it needs, be it the line break before the text or a line:
+# `^` and lookbehinds first take ten times as long.
 PASTED = (
-    (re.compile(rb"\A\xef\xbb\xbf"), b""),
+    (re.compile(rb"\A\n\xef\xbb\xbf"), b"\n"),
     # colours and links; what clears a line or the screen parts one report from the next
     (re.compile(rb"\x1b(?:\[[\d;]{0,30}m|\]8;[^\x07\x1b]*+(?:\x07|\x1b\\))"), b""),
     (re.compile(rb"\xc2\xa0(?:(?<!\d..)|(?!\d))"), b" "),  # not of a number of French
-    (re.compile(rb"(?m)^( {0,8})(?:```|~~~)(?:[\w-]{0,20}(?=\r?$))?"), rb"\1"),
+    (re.compile(rb"(?m)\n( {0,8})(?:```|~~~)(?:[\w-]{0,20}(?=\r?$))?"), rb"\n\1"),
     (re.compile(rb"(?m) (?<!  ) *+(?=\r?$)"), b""),
-    (re.compile(rb"(?m)^`([^`\n]{1,4000})`(?=\r?$)"), rb"\1"),
+    (re.compile(rb"(?m)\n`([^`\n]{1,4000})`(?=\r?$)"), rb"\n\1"),
     (re.compile(rb"\*\*(?<![*/\w]..)([\w.+\xc2-][^*/\n]{0,200})\*\*(?![*/])"), rb"\1"),
-    (re.compile(rb"(?m)[<`](?<![>\s].)(?:%s)(?:<%s|`%s)*(?=\r?$)" % _CLOSING), b""),
-    (re.compile(rb"(?m)^(?:</code>)?</?pre>(?:<code[^>\n]{0,80}>)?"), b""),
-    (re.compile(rb"(?m)" + _PROMPT + rb"(?=\r?$)"), b""),
-    (re.compile(rb"(?m)^\[[\w.-]{1,80}@[^\]\n]{1,80}\][$#%>] (?=\S)"), b"$ "),
+    (re.compile(rb"(?m)[<`](?:(?<![>\s].)|(?<=\A\n.))(?:%s)(?:<%s|`%s)*(?=\r?$)" % _CLOSING), b""),
+    (re.compile(rb"\n(?:</code>)?</?pre>(?:<code[^>\n]{0,80}>)?"), b"\n"),
+    (re.compile(rb"(?m)" + _PROMPT + rb"(?=\r?$)"), b"\n"),
+    (re.compile(rb"\n\[[\w.-]{1,80}@[^\]\n]{1,80}\][$#%>] (?=\S)"), b"\n$ "),
     (
         re.compile(rb"\n(?<=[^\n]\n)\n*real%suser%ssys%s\s*\Z" % ((_SECONDS,) * 3)),
         b"\n",
@@ -590,7 +591,7 @@ PASTED = (
     (re.compile(rb"\n[$%#\xe2\x9d\xaf]{1,3}\s*\Z"), b"\n"),
 )
 """A byte order mark, colours, fixed blanks, blanks at ends, marks of Markdown and HTML, prompts."""
-COMMANDS = ((re.compile(rb"(?m)(?:^[$\xe2\x9d\xaf]{1,3}|" + _PROMPT + rb") [^\n]*"), b""),)
+COMMANDS = ((re.compile(rb"(?:\n[$\xe2\x9d\xaf]{1,3}|" + _PROMPT + rb") [^\n]*"), b"\n"),)
 ESCAPED = tuple(
     (re.compile(rb"&%s;" % name), mark)
     for name, mark in ((b"lt", b"<"), (b"gt", b">"), (b"quot", b'"'), (b"amp", b"&"))
@@ -598,7 +599,7 @@ ESCAPED = tuple(
 """Characters as the source of a page has them; ``&amp;`` comes last."""
 DOUBLED = ((re.compile(rb"\n[ \t\r]*+\n"), b"\n"),)
 LITERAL = (
-    (re.compile(rb"\A\s*(?:[\w$=]{1,60} ){0,3}(?=[{\[])"), b""),
+    (re.compile(rb"\A\s*(?:[\w$=]{1,60} ){0,3}(?=[{\[])"), b"\n"),
     (re.compile(rb"(?<=: )\[(?:Object|Array|Function|Circular|Getter)[^\]\n]{0,80}\]"), b"null"),
     (re.compile(rb"((?::|=>) )(?:[A-Za-z]\w{0,40}(?:\(\d+\))? )?(?:\[\w+\] )?(?=[{\[])"), rb"\1"),
     (re.compile(rb"'([^'\"\n\\]*)'"), rb'"\1"'),
