@@ -130,12 +130,12 @@ __all__ = sorted(_MODULE_OF)  # noqa: PLE0605 - the table above is the list
 def __getattr__(name: str) -> Any:
     import importlib
 
-    if name not in _MODULE_OF:
+    where = "" if name in ("errors", "units") else _MODULE_OF.get(name)  # `import` asks for them
+    if where is None:
         from latencykit._text import did_you_mean
 
         hint = "" if name.startswith("_") else did_you_mean(name, __all__)
         raise AttributeError(f"module 'latencykit' has no attribute {name!r}{hint}")
-    where = _MODULE_OF[name]
     module = importlib.import_module(f"latencykit.{where or name}")
     if not where:
         return module

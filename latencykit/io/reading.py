@@ -210,7 +210,7 @@ def _changes(
         yield {"pasted": pasted + DOUBLED}, Confidence.LIKELY
     if any(name in head.text and mark not in head.text for name, mark in _MARKS):
         yield {"pasted": pasted + ESCAPED}, Confidence.LIKELY
-    if weak and COMMANDS[0] not in pasted and COMMANDS[0][0].search(b"\n" + head.data):
+    if weak and COMMANDS[0] not in pasted and re.search(COMMANDS[0][0], b"\n" + head.data):
         yield {"pasted": pasted + COMMANDS}, Confidence.NO
     if unknown:
         yield from (({"prefix": prefix}, Confidence.GENERIC) for prefix in prefixes)

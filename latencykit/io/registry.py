@@ -33,7 +33,6 @@ from functools import cache
 from pathlib import Path
 
 from latencykit.io.source import Format, Head
-from latencykit.io.text_reports import has_json_keys
 
 ENTRY_POINTS = "latencykit.formats"
 
@@ -143,6 +142,8 @@ def _formats_in(module: str) -> tuple[Format, ...]:
         row = table()[name]
         pair = (functions,) if callable(functions) else functions
         if row["keys"]:  # of JSON: ``a & b | c``, or ``4000: a`` near its begin
+            from latencykit.io.text_reports import has_json_keys  # not for logs
+
             size, colon, keys = row["keys"].rpartition(": ")
             alternatives = (tuple(some.split(" & ")) for some in keys.split(" | "))
             pair = (has_json_keys(*alternatives, within=int(size) if colon else None), *pair)

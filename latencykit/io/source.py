@@ -200,11 +200,11 @@ def _utf_8(raw: IO[bytes]) -> Iterator[bytes]:
 
 
 def _bare_lines(
-    prefix: str, pasted: tuple[tuple[re.Pattern[bytes], bytes], ...], raw: IO[bytes]
+    prefix: str, pasted: tuple[tuple[bytes, bytes], ...], raw: IO[bytes]
 ) -> Iterator[bytes]:
     """Yield whole lines without what stands before each of them, and what was pasted with them."""
     if prefix:
-        pasted = (*pasted, (re.compile(rf"(?m)\n(?:{prefix})".encode()), b"\n"))
+        pasted = (*pasted, (rf"(?m)\n(?:{prefix})".encode(), b"\n"))
     waiting, longest, ended = io.BytesIO(), current_limits().line, False
     while not ended:
         piece = raw.read(_PIECE)
@@ -215,7 +215,7 @@ def _bare_lines(
         if end or ended:
             lines = b"\n" + waiting.getvalue()
             for pattern, instead in pasted:
-                lines = pattern.sub(instead, lines)
+                lines = re.sub(pattern, instead, lines)
             yield lines[1:]
             waiting = io.BytesIO()
         waiting.write(piece[end:])
@@ -406,7 +406,7 @@ class Source:
         # whether JSON or the like was read of it, where a value of any type may stand anywhere
         self.json = False
         # what terminals, editors and pages add to a text, and what is read instead, see `clean`
-        self.pasted: tuple[tuple[re.Pattern[bytes], bytes], ...] = ()
+        self.pasted: tuple[tuple[bytes, bytes], ...] = ()
         self.prefix = ""  # pattern of what stands before every line and is left out
         self.above = 0  # lines above the text, which are left out
         self.lines: int | None = None  # of a text with other words below, how many are its own
@@ -489,13 +489,13 @@ class Source:
         with self.open() as stream:
             return Head(self.name, stream.read(HEAD_SIZE), self.file)
 
-    def clean(self, added: tuple[tuple[re.Pattern[bytes], bytes], ...]) -> bool:
+    def clean(self, added: tuple[tuple[bytes, bytes], ...]) -> bool:
         """Leave out what is not part of a text, such as `PASTED`; False if it has none of it."""
         # Lines keep their numbers.
         head = self.head
         if head.is_dir or added[0] in self.pasted or b"\0" in head.data or "\ufffd" in head.text:
             return False
-        if not any(pattern.search(b"\n" + head.data) for pattern, _ in added):
+        if not any(re.search(pattern, b"\n" + head.data) for pattern, _ in added):
             return False
         self.pasted += added
         del vars(self)["head"]
@@ -569,47 +569,41 @@ _PROMPT = (
 )
 _SECONDS = rb"\t\d+m\d+[.,]\d+s(?:\r?\n|\Z)"
 _CLOSING = (rb"(?<=<)/(?:code|pre|p)>|(?<=`)``", rb"/(?:code|pre|p)>", rb"``")
-# Each pattern begins with a byte that it needs, be it the line break before the text or a line:
-# `^` and lookbehinds first take ten times as long.
+# Each pattern begins with a byte that it needs, be it the line break before a line or the text: `^`
+# and lookbehinds first take ten times as long. They are compiled when they are needed.
 PASTED = (
-    (re.compile(rb"\A\n\xef\xbb\xbf"), b"\n"),
+    (rb"\A\n\xef\xbb\xbf", b"\n"),
     # colours and links; what clears a line or the screen parts one report from the next
-    (re.compile(rb"\x1b(?:\[[\d;]{0,30}m|\]8;[^\x07\x1b]*+(?:\x07|\x1b\\))"), b""),
-    (re.compile(rb"\xc2\xa0(?:(?<!\d..)|(?!\d))"), b" "),  # not of a number of French
-    (re.compile(rb"(?m)\n( {0,8})(?:```|~~~)(?:[\w-]{0,20}(?=\r?$))?"), rb"\n\1"),
-    (re.compile(rb"(?m) (?<!  ) *+(?=\r?$)"), b""),
-    (re.compile(rb"(?m)\n`([^`\n]{1,4000})`(?=\r?$)"), rb"\n\1"),
-    (re.compile(rb"\*\*(?<![*/\w]..)([\w.+\xc2-][^*/\n]{0,200})\*\*(?![*/])"), rb"\1"),
-    (re.compile(rb"(?m)[<`](?:(?<![>\s].)|(?<=\A\n.))(?:%s)(?:<%s|`%s)*(?=\r?$)" % _CLOSING), b""),
-    (re.compile(rb"\n(?:</code>)?</?pre>(?:<code[^>\n]{0,80}>)?"), b"\n"),
-    (re.compile(rb"(?m)" + _PROMPT + rb"(?=\r?$)"), b"\n"),
-    (re.compile(rb"\n\[[\w.-]{1,80}@[^\]\n]{1,80}\][$#%>] (?=\S)"), b"\n$ "),
-    (
-        re.compile(rb"\n(?<=[^\n]\n)\n*real%suser%ssys%s\s*\Z" % ((_SECONDS,) * 3)),
-        b"\n",
-    ),  # bash's time
-    (re.compile(rb"\n[$%#\xe2\x9d\xaf]{1,3}\s*\Z"), b"\n"),
+    (rb"\x1b(?:\[[\d;]{0,30}m|\]8;[^\x07\x1b]*+(?:\x07|\x1b\\))", b""),
+    (rb"\xc2\xa0(?:(?<!\d..)|(?!\d))", b" "),  # not of a number of French
+    (rb"(?m)\n( {0,8})(?:```|~~~)(?:[\w-]{0,20}(?=\r?$))?", rb"\n\1"),
+    (rb"(?m) (?<!  ) *+(?=\r?$)", b""),
+    (rb"(?m)\n`([^`\n]{1,4000})`(?=\r?$)", rb"\n\1"),
+    (rb"\*\*(?<![*/\w]..)([\w.+\xc2-][^*/\n]{0,200})\*\*(?![*/])", rb"\1"),
+    (rb"(?m)[<`](?:(?<![>\s].)|(?<=\A\n.))(?:%s)(?:<%s|`%s)*(?=\r?$)" % _CLOSING, b""),
+    (rb"\n(?:</code>)?</?pre>(?:<code[^>\n]{0,80}>)?", b"\n"),
+    (rb"(?m)" + _PROMPT + rb"(?=\r?$)", b"\n"),
+    (rb"\n\[[\w.-]{1,80}@[^\]\n]{1,80}\][$#%>] (?=\S)", b"\n$ "),
+    (rb"\n(?<=[^\n]\n)\n*real%suser%ssys%s\s*\Z" % ((_SECONDS,) * 3), b"\n"),  # bash's time
+    (rb"\n[$%#\xe2\x9d\xaf]{1,3}\s*\Z", b"\n"),
 )
 """A byte order mark, colours, fixed blanks, blanks at ends, marks of Markdown and HTML, prompts."""
-COMMANDS = ((re.compile(rb"(?:\n[$\xe2\x9d\xaf]{1,3}|" + _PROMPT + rb") [^\n]*"), b"\n"),)
-ESCAPED = tuple(
-    (re.compile(rb"&%s;" % name), mark)
-    for name, mark in ((b"lt", b"<"), (b"gt", b">"), (b"quot", b'"'), (b"amp", b"&"))
-)
+COMMANDS = ((rb"(?:\n[$\xe2\x9d\xaf]{1,3}|" + _PROMPT + rb") [^\n]*", b"\n"),)
+ESCAPED = ((b"&lt;", b"<"), (b"&gt;", b">"), (b"&quot;", b'"'), (b"&amp;", b"&"))
 """Characters as the source of a page has them; ``&amp;`` comes last."""
-DOUBLED = ((re.compile(rb"\n[ \t\r]*+\n"), b"\n"),)
+DOUBLED = ((rb"\n[ \t\r]*+\n", b"\n"),)
 LITERAL = (
-    (re.compile(rb"\A\s*(?:[\w$=]{1,60} ){0,3}(?=[{\[])"), b"\n"),
-    (re.compile(rb"(?<=: )\[(?:Object|Array|Function|Circular|Getter)[^\]\n]{0,80}\]"), b"null"),
-    (re.compile(rb"((?::|=>) )(?:[A-Za-z]\w{0,40}(?:\(\d+\))? )?(?:\[\w+\] )?(?=[{\[])"), rb"\1"),
-    (re.compile(rb"'([^'\"\n\\]*)'"), rb'"\1"'),
-    (re.compile(rb"\b(?:np|numpy)\.\w{1,20}\(([^()\n]*)\)"), rb"\1"),
-    (re.compile(rb'(?<![^\s{,]):?"?([A-Za-z_$][\w$.]*|\d[\d.]*)"? ?(?::|=>) '), rb'"\1": '),
-    (re.compile(rb"(?<=: )(\d{4}-\d\d-\d\d[T ][\d:.]{5,}Z?)"), rb'"\1"'),
-    (re.compile(rb"\b(?:undefined|None|nil)\b"), b"null"),
-    (re.compile(rb"(?m)(?<=\d)n?,?(?=\s*[}\]])|\.\.\. \d+ more items?"), b""),
-    (re.compile(rb"\bTrue\b"), b"true"),
-    (re.compile(rb"\bFalse\b"), b"false"),
+    (rb"\A\s*(?:[\w$=]{1,60} ){0,3}(?=[{\[])", b"\n"),
+    (rb"(?<=: )\[(?:Object|Array|Function|Circular|Getter)[^\]\n]{0,80}\]", b"null"),
+    (rb"((?::|=>) )(?:[A-Za-z]\w{0,40}(?:\(\d+\))? )?(?:\[\w+\] )?(?=[{\[])", rb"\1"),
+    (rb"'([^'\"\n\\]*)'", rb'"\1"'),
+    (rb"\b(?:np|numpy)\.\w{1,20}\(([^()\n]*)\)", rb"\1"),
+    (rb'(?<![^\s{,]):?"?([A-Za-z_$][\w$.]*|\d[\d.]*)"? ?(?::|=>) ', rb'"\1": '),
+    (rb"(?<=: )(\d{4}-\d\d-\d\d[T ][\d:.]{5,}Z?)", rb'"\1"'),
+    (rb"\b(?:undefined|None|nil)\b", b"null"),
+    (rb"(?m)(?<=\d)n?,?(?=\s*[}\]])|\.\.\. \d+ more items?", b""),
+    (rb"\bTrue\b", b"true"),
+    (rb"\bFalse\b", b"false"),
 )
 """What JSON has instead of what Node.js, Python and Ruby print of an object."""
 

@@ -137,8 +137,11 @@ def compare(
         noise = 100 * comparison.run_noise
         basis = f"one run per side, taken to differ by {noise:.2g} % from run to run"
     parts = [basis, f"{100 * confidence:g} % intervals"]
-    if any(not row.significant for row in rows):
-        parts.append("hollow: not shown to differ")
+    hollow = {row.significance for row in rows if not row.significant}
+    if hollow:  # the maximum is never judged
+        unjudged = ["not judged"] * ("not judged" in hollow)
+        undecided = ["not shown to differ"] * bool(hollow - {"not judged"})
+        parts.append(f"hollow: {' or '.join(unjudged + undecided)}")
     parts = [f"not alike: {comparison.unfair}"] * bool(comparison.unfair) + parts
     parts += comparison.warnings[:1]
     # Of the changes that the verdict in words names the least doubtful, or the largest one judged.

@@ -92,6 +92,8 @@ def compiled(value: object, depth: int = 0) -> list[re.Pattern]:
     """The patterns that a value of a module is, holds, or declares."""
     if isinstance(value, re.Pattern):
         return [value]
+    if isinstance(value, tuple) and [*map(type, value)] == [bytes] * 2:  # pattern, what is instead
+        return [re.compile(value[0])]
     if depth > 4:
         return []
     inner: list[object] = []
