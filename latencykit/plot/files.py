@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
-from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backend_bases import get_registered_canvas_class
 from matplotlib.figure import Figure
 from matplotlib.font_manager import fontManager
 
@@ -96,9 +96,7 @@ def save(
         figure = figure_of(chart, data, size=size, dpi=dpi, **options)
         metadata = _METADATA[kind] | {"Description" if kind == "png" else "Title": alt_text(figure)}
         drawn = io.BytesIO()  # matplotlib's own writers hide what is wrong with a disk
-        if kind == "png":  # `savefig` draws twice, once for the layout, which drawing does anyway
-            canvas: Any = FigureCanvasAgg(figure)
-            canvas.print_png(drawn, metadata=metadata)
-        else:
-            figure.savefig(drawn, format=kind, dpi=dpi, metadata=metadata)
+        # `savefig` draws twice, once for the layout, which drawing does anyway
+        canvas: Any = get_registered_canvas_class(kind)(figure)
+        getattr(canvas, f"print_{kind}")(drawn, metadata=metadata)
     path.write_bytes(drawn.getvalue())

@@ -39,12 +39,14 @@ _BETWEEN_MODULES = re.compile(
 
 def bundle(data: object, page: str) -> tuple[dict[str, str], dict[str, object]]:
     """Return what a notebook keeps: a page in a frame, and a picture for viewers that show none."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
     from latencykit.plot import percentiles
     from latencykit.plot.files import figure_of
     from latencykit.plot.label_layout import alt_text
 
     picture, figure = io.BytesIO(), figure_of(percentiles, data, size=(800, 480), dpi=80)
-    figure.savefig(picture, format="png")
+    FigureCanvasAgg(figure).print_png(picture)  # type: ignore[no-untyped-call]
     png, alt = base64.b64encode(picture.getvalue()).decode(), alt_text(figure)
     return {"image/png": png, "text/html": frame(page, png, alt)}, {"image/png": {"alt": alt}}
 
