@@ -512,23 +512,23 @@ def omission_bound(facts: Facts, stalls: Stalls) -> Bound | None:
         missing = unsent[np.searchsorted(-trace.latency[order], -value / 1e9, "right")]
     hidden = missing * np.maximum(np.ceil(caused / pace) - 1, 0.0)
     waits = hidden * caused - pace * hidden * (hidden + 1) / 2
-    at = np.array(
-        [
-            p
-            for p in STANDARD_PERCENTILES
-            if p <= BOUND.max_percentile and raw.count * (1 - p / 100) >= BOUND.min_above
-            if not isinstance(facts.data, Summary) or p in facts.data.reported_percentiles
-        ]
-    )
+    data, usual_ones = facts.data, [p for p in STANDARD_PERCENTILES if p <= BOUND.max_percentile]
+    stated = data.reported_percentiles if isinstance(data, Summary) else usual_ones
+    enough = (p for p in usual_ones if raw.count * (1 - p / 100) >= BOUND.min_above)
+    at = np.array([p for p in enough if p in stated])
     before: Floats = np.asarray(raw.percentile(at), np.float64).reshape(at.shape)
-    beyond = 1 - at[:, None] / 100
+    beyond = 1 - at / 100
     low, high = before.copy(), np.full(at.size, float(value.max()))
+    order, hides = np.argsort(value), hidden > 0
+    known, longer = value[order], np.append(np.cumsum(weight[order][::-1])[::-1], 0.0)
+    share, longest, usually = missing[hides], caused[hides], np.outer(beyond, hidden[hides])
     for _ in range(BOUND.rounds):
         middle = (low + high) / 2
-        above = missing * np.maximum(np.ceil((caused - middle[:, None]) / pace) - 1, 0.0)
+        above = share * np.maximum(np.ceil((longest - middle[:, None]) / pace) - 1, 0.0)
         # Only those count that raise the percentile: any others may have hidden none.
-        raised = (value > middle[:, None]) + np.maximum(above - beyond * hidden, 0.0)
-        more = raised @ weight > beyond[:, 0] * total
+        raised = longer[np.searchsorted(known, middle, "right")]
+        raised += np.maximum(above - usually, 0.0) @ weight[hides]
+        more = raised > beyond * total
         low, high = np.where(more, middle, low), np.where(more, high, middle)
     recorded = mean = float(value @ weight) / total
     for _ in range(BOUND.mean_rounds):
