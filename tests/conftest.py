@@ -11,6 +11,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,7 @@ from latencykit import cli
 from latencykit.core.blocks import MemoryPart, block_of_rows
 from latencykit.core.buckets import HdrBuckets
 from latencykit.core.histogram_log import HistogramLog
+from latencykit.io import parts
 from tests import laws
 
 if TYPE_CHECKING:
@@ -90,7 +92,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     if any(".py" in word or ".doctest" in word for word in config.args):
         return 0
     cores = getattr(os, "sched_getaffinity", lambda _: range(os.cpu_count() or 1))(0)
-    return len(cores) + 2 * config.option.markexpr.startswith("slow")  # these wait a third of it
+    return len(cores) + config.option.markexpr.startswith("slow")  # these wait a third of it
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -277,6 +279,22 @@ class Commands:
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str]) -> Commands:
     return Commands(capsys)
+
+
+@pytest.fixture
+def read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands that are asked of a file one after the other get what the first of them read."""
+    select, known = parts.select, dict[Any, Any]()
+
+    def selected(source: Any, selection: Any) -> list[Any]:
+        key, reports = (source.shown, repr(replace(selection, report=None))), list[str]()
+        if key not in known:
+            known[key] = select(source, replace(selection, report=reports.append)), reports
+        for text in known[key][1]:
+            selection.report(text)
+        return [*known[key][0]]
+
+    monkeypatch.setattr(parts, "select", selected)
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 import latencykit as lk
 from latencykit.core.run import Run
@@ -207,9 +208,12 @@ def test_no_surface_lists_stalls_that_chance_leaves(seed: int) -> None:
 
 @pytest.mark.slow  # nine commands on forty files
 @pytest.mark.filterwarnings("ignore:constrained_layout not applied")  # charts of many series
-def test_forty_files_have_one_answer_each(run: Run, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("read_once")
+def test_forty_files_have_one_answer_each(run: Run, tmp_path: Path, monkeypatch: Any) -> None:
     files, answered = 0, dict[str, int]()
     for case in chosen():
+        if files == len(BESIDE):  # of more files what a chart says is asked, not its picture
+            monkeypatch.setattr(Figure, "draw", lambda *_: None)
         if files >= FILES + len(BESIDE) or not (read := series_of(case)):
             continue
         for command in agree(run, case.path, tmp_path / "page", read):

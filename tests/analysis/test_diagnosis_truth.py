@@ -122,13 +122,13 @@ RARE = (
 @pytest.mark.parametrize("name", HONEST)
 def test_the_honest_are_not_accused(name: str) -> None:
     accused = []
-    for seed in range(4):
+    for seed in range(3):
         for form, data, known in data_types(honest_world(name, seed)):
             found = lk.diagnose(data, **known)
             if found.verdict == "omits":
                 accused.append((seed, form))
                 assert "not excluded" in found.sentences[2] or not found.left.timed, accused
-    assert not accused or name in RARE, accused  # of 48
+    assert not accused or name in RARE, accused  # of 36
 
 
 @pytest.mark.slow

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy
 from click.testing import CliRunner
-from scipy.signal import lfilter
 
 import latencykit as lk
 from latencykit.analysis.modes import find_modes
@@ -309,7 +309,7 @@ def test_a_drift_has_no_modes(seconds):
         rng = np.random.default_rng(seed)
         kept = np.exp(-1 / (200 * seconds))
         steps = rng.normal(0, np.sqrt(1 - kept**2), 24_000)
-        level = lfilter([1], [1, -kept], np.append(rng.normal(), steps))[1:]
+        level = scipy.signal.lfilter([1], [1, -kept], np.append(rng.normal(), steps))[1:]
         data = _timed(np.exp(14 + 0.3 * level + 0.02 * rng.normal(size=24_000)))
         named += len(find_modes(data.histogram(), data.evidence())) > 1
     assert named == 0

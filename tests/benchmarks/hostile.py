@@ -117,6 +117,9 @@ def commands(path: Path, folder: Path, turn: int) -> list[list[str]]:
     if path.parent.name == "events":
         return [["explain", str(RAW), "--events", str(path)]]
     given = [str(path)]
+    if path.parent.name == "pages":  # show all columns
+        unit = ["--unit", "ms"] if "list" in path.name else []
+        return [["report", *given, *unit, "-o", str(folder / "a.html")]]
     others = [
         ["report", *given, "-o", str(folder / "a.html")],
         ["convert", *given, str(folder / "a.csv")],

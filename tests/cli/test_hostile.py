@@ -7,6 +7,7 @@ import gzip
 import itertools
 import json
 import os
+import re
 import struct
 import subprocess
 import sys
@@ -16,7 +17,9 @@ from threading import Thread
 
 import pytest
 
+import latencykit as lk
 from tests.conftest import DATA, RAW
+from tests.io.test_contract import attempt
 
 
 def payload(counts: bytes, **header: object) -> str:
@@ -60,7 +63,7 @@ def places(record: object, path: tuple[object, ...] = ()):
 @pytest.mark.slow
 def test_no_wrong_value_in_our_own_json_breaks_anything(run, tmp_path):
     good, path = tmp_path / "good.json", tmp_path / "bad.json"
-    assert run("-q", "convert", RAW, good)[0] == 0
+    assert run("-q", "convert", RAW, good, "--to", "3s")[0] == 0
     text = good.read_text()
     for number, place in enumerate(places(json.loads(text))):
         record = json.loads(text)
@@ -110,7 +113,7 @@ def test_digits_without_end_stop_no_detection(run, tmp_path, text):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ends", [("\r\n", "\r"), ("\n\r\n", "\r\r\n")])
-def test_blank_lines_after_any_line_end_break_no_reader(run, tmp_path, ends):
+def test_blank_lines_after_any_line_end_break_no_reader(tmp_path, ends):
     """Each sample with one of two line ends, and with one of two others."""
     samples = sorted((DATA / "formats").glob("*/*/expect.json"))
     for expect, end in zip(samples, itertools.cycle(ends)):
@@ -121,9 +124,8 @@ def test_blank_lines_after_any_line_end_break_no_reader(run, tmp_path, ends):
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True, parents=True)
         path.write_bytes(data.replace(b"\n", end.encode()) + end.encode() * 2)
-        status, _, err = run("-q", "summary", path)
-        assert status == 0 or err.count("\n") == 1, name
-        assert "bug in the reader" not in err, name
+        said = attempt(lk.read_all, path)
+        assert not isinstance(said, str) or not re.search(r"\n|bug in the reader", said), name
 
 
 PIPED = {

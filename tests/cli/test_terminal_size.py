@@ -63,8 +63,11 @@ def printed(monkeypatch, command, path, words=(), columns=80):
     "name",
     [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in SAMPLES],
 )
+@pytest.mark.usefixtures("read_once")
 def test_every_command_fits_the_terminal(monkeypatch, name):
     path, words = SAMPLES[name]
+    monkeypatch.chdir(DATA)  # names of folders have no end
+    path = path.relative_to(DATA)
     answers = 0
     for command in COMMANDS:
         lines = printed(monkeypatch, command, path, words)
