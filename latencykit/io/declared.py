@@ -255,7 +255,7 @@ class Lines:
         titles = list(re.finditer(self.title, text, re.MULTILINE))
         starts = [title.start() for title in titles]
         rows = list(re.finditer(self.row, text, re.MULTILINE))
-        named = [row for row in rows if row.groupdict().get("name")]
+        named = [row for row in rows if row.groupdict().get("name") or "(?P<name>" in self.title]
         if not (named or self.last or self.cumulative):
             text_of_run(source, self.row)
         if self.cumulative:

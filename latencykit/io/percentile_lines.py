@@ -83,8 +83,10 @@ _ASIDE = re.compile(
     re.IGNORECASE,
 )
 _PAIR = re.compile(r"(?<![\w-])[a-z_][\w-]*=[\d.,]+\w*|^count: [\d,]+", re.IGNORECASE)
+_OTHERS = "(?:thread|worker|connection|client|user|core|cpu|pod|retry)s?"  # that are counted
 _COUNT = re.compile(
-    r"(?<![a-z0-9/])(?:(?P<kind>failed|error|successful|succeeded|max(?:imum)?|target)[ _-])?"
+    r"(?<![a-z0-9/])(?:(?P<kind>fail(?:ed|ure)|error|success(?:ful)?|succeeded|max(?:imum)?|target"
+    rf"|{_OTHERS})[ _-])?"
     r"(?P<what>requests?|reqs?|samples?|count|queries|operations|ops|pings|packets received"
     r"|errors?|failures?|failed|success(?:es)?|replies|[45]xx|n(?= ?=))(?: considered)?"
     r"[\"']?(?:\s*+[:=|]\s*+|\s*+\.{2,}+\s*+(?::\s*+)?|\s++)[\"']?(?:total )?"
@@ -215,9 +217,10 @@ def _facts(line: str, number: int) -> Iterator[_Fact]:
     """Yield what a line says about the numbers of requests: all, good ones, failed ones."""
     for match in _COUNT.finditer(line[:_LONGEST]):
         said = f"{match['kind'] or ''} {match['what'] or ''}".lower()
-        if "max" not in said and "target" not in said:
+        value = int((match["number"] or match["before"]).replace(",", ""))
+        share = said == " success" and value < 2
+        if not (share or re.match(rf"max|target|{_OTHERS} count", said)):
             what = "failed" if _BAD.search(said) else "good" if _GOOD.search(said) else "count"
-            value = int((match["number"] or match["before"]).replace(",", ""))
             yield _Fact(number, said.strip() if "xx" in said else what, value)
 
 

@@ -313,7 +313,7 @@ def _against(
     name = roles_of((part.column for part in parts), value.column).get("tag")
     rows_by_name = [] if name is None else coded(sample[name.column])[0].tolist()
     one_each = len(set(rows_by_name)) == len(rows_by_name) > 1
-    if column is None and one_each and (sums or are_statistics(others)):
+    if column is None and sum(map(bool, (one_each, sums, are_statistics(others)))) > 1:
         raise InvalidArgumentError(
             f"the rows are statistics: column {value.column!r} seems to be of all the requests "
             f"that {count.column!r} counts, not of each; read what they were made from or, if "

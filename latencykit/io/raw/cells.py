@@ -236,11 +236,10 @@ def only_by_default(name: ColumnName) -> bool:
     return name.stem in _FALLBACK
 
 
-def are_statistics(columns: Iterable[str]) -> bool:
+def are_statistics(columns: Iterable[str], of: str = "") -> bool:
     """True if columns are named as statistics (``p99_ms``, ``mean``) of many requests."""
-    return any(
-        part.stem != "count" and _STATISTICS.search(part.stem) for part in map(named, columns)
-    )
+    stems = (part.stem for part in map(named, columns) if part.stem != "count")
+    return any(_STATISTICS.search(stem) and stem.endswith(of) for stem in stems)
 
 
 def roles_of(columns: Iterable[str], taken: str) -> dict[str, ColumnName]:

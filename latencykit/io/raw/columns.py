@@ -253,8 +253,11 @@ def _latencies(
     if len(own) > 1 and own[-1].stem == "duration" and own[-1].unit is not None:
         return own[-1]  # in a table that latencykit wrote
     candidates, sure = latency_columns(columns)
+    # `total_latency` or `latency` beside `max_latency` is not of one request
+    of_each = [replace(part, stem=part.stem.removeprefix("total_")) for part in candidates]
     if "statistic" in columns or (
-        are_statistics(columns) and all(only_by_default(part) for part in candidates)
+        are_statistics(columns)
+        and all(only_by_default(p) or are_statistics(columns, p.stem) for p in of_each)
     ):
         hint = "read what they were made from"
         raise source.corrupt(1, "the rows are statistics", "one row per request", hint)

@@ -136,7 +136,7 @@ def read_json(source: Source, options: ReadOptions) -> Series:
             continue
         name = str(row.get("FullName"))
         jobs = name == "None" or names[name] > 1  # DisplayInfo names the job, too
-        label = str(row.get("DisplayInfo")) if jobs else name
+        label = str(row.get("DisplayInfo") or row.get("Method")) if jobs else name
         values = statistics.get("OriginalValues")
         if values:
             times = build.nanoseconds_of(values, "ns")

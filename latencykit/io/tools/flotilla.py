@@ -174,7 +174,8 @@ def _tables(text: str) -> Iterator[_Table]:
             if column.unit or known or re.fullmatch(_WITH_UNIT, cell)
         }  # fmt: skip
         points = [column.kind for column in columns if isinstance(column.kind, float)]
-        if len(cells) > 2 and (len(points) > 1 or timed & {*points} or {"mean", "max"} <= timed):
+        values = len(points) > 1 or timed & {*points} or {"mean", "max"} <= timed
+        if len(cells) > 2 and values and not re.fullmatch(r"\d+", cells[0]):
             table, others = _Table(number, cells, columns, []), []
         elif cells:
             others.append((number, cells))

@@ -25,8 +25,8 @@ from latencykit.core.run import Run
 from latencykit.core.summary import Summary
 from latencykit.io import build, json_text
 from latencykit.io.build import data_from_points, unit_in
-from latencykit.io.declared import TRUNCATED
-from latencykit.io.rows import RowLayout, line_refuser, read_table
+from latencykit.io.declared import TRUNCATED, Rows
+from latencykit.io.rows import line_refuser
 from latencykit.io.source import Confidence, Data, Head, ReadOptions, Series, Source
 from latencykit.io.text_reports import (
     blocks,
@@ -120,19 +120,6 @@ def read_latency(source: Source, options: ReadOptions) -> dict[str, Data]:
         "--histogram FILE writes every value to FILE.raw"
     )
     return {"": build.data_from_points(points, count, stats, run)}
-
-
-def read_raw(source: Source, options: ReadOptions) -> dict[str, Data]:
-    """Read every value (ms), in the order of receipt."""
-    unit, unit_from = options.resolve_unit("ms")
-    layout = RowLayout(("value",), ("value",), largest={"value": 9e12})
-    frame, notes = read_table(source, options, layout)
-    values = build.nanoseconds_of(frame["value"], unit)
-    if not values.size:
-        return {}
-    columns, left_out = build.without_negative({"duration": values}, options)
-    run = _NATS_RUN.replace(unit=unit, unit_from=unit_from, notes=(*notes, *left_out))
-    return {"": build.data_from_values(columns["duration"], run)}
 
 
 def read_bench(source: Source, options: ReadOptions) -> Series:
@@ -325,7 +312,10 @@ def read_pulsar(source: Source, options: ReadOptions) -> Series:
 
 FORMATS = {
     "nats-latency": (has_match(_CLOCK + "HDR Percentiles:"), read_latency),
-    "nats-latency-raw": (sniff_raw, read_raw),
+    "nats-latency-raw": (
+        sniff_raw,
+        Rows(run=_NATS_RUN.replace(unit="ms"), columns="value", duration="value"),
+    ),
     "nats-bench": (has_match(_NATS_BENCH, plain=plain), read_bench),
     "bench": (sniff_distribution, read_distribution),
     "nats-latency-histogram": (partial(sniff_distribution, nats=True), _distribution),

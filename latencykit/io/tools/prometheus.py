@@ -203,6 +203,10 @@ def read(source: Source, options: ReadOptions) -> Series:
     families, units, helps = _families_of(source, options)
     for name, members in _own(families).items():
         run = run_of(_CLIENT, name, options, units.get(name), helps.get(name, ""))
+        values = (v for row in members.values() for v in (*row.edges, *row.quantiles.values()))
+        most = max(filter(math.isfinite, values), default=0.0)
+        if run and run.unit_from == "assumed" and most > 1e7:  # no seconds, but Go's durations
+            run = run.replace(unit="ns")
         found = {own: _data(row, run, source) for own, row in members.items()} if run else {}
         yield from family_series(name, found)
 
@@ -311,7 +315,10 @@ def _from_cumulative(
     if math.isfinite(count):
         edges = {math.inf: count, **edges}
     limits = np.array(sorted(edge for edge in edges if edge > -math.inf))  # nor not a number
-    counts = np.diff(np.rint([edges[edge] for edge in limits.tolist()]), prepend=0)
+    sums = np.rint([edges[edge] for edge in limits.tolist()])
+    counts = np.diff(sums, prepend=0)
+    if counts.min() < 0 and sums[:-1].sum() == sums[-1]:  # ghz's are not added up
+        counts = np.append(sums[:-1], 0)
     if not (counts >= 0).all():
         seen = "the buckets' counts shrink towards higher edges"
         raise source.corrupt(line, seen, "counts that add up (le is cumulative)")

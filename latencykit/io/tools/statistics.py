@@ -75,12 +75,7 @@ def read_grpc(source: Source, options: ReadOptions) -> Series:
     """Read every histogram: buckets from an edge up to another."""
     tables = _GRPC.findall(plain(source.text()))
     for number, (printed, most, mean, body) in enumerate(tables, 1):
-        run = Run(
-            tool="grpc-go benchmark",
-            loop="closed",
-            measure="service",
-            unit=unit_in(printed) or "us",
-        )
+        run = Run(tool="grpc-go benchmark", **CLOSED, unit=unit_in(printed) or "us")
         rows = np.array([row for row in _GRPC_ROW.findall(body) if int(row[2])], np.float64)
         if rows.size:
             low, high, counts = rows.T
