@@ -5,15 +5,12 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 import latencykit
 from tests.benchmarks.hostile import unsafe
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 HOSTILE = (
     "\x1b[31mred\x1b]0;x\x07", "\u202eevil\u2066", "a\x9b2Jb\x7f", "![x](http://a.example/x.png)",
@@ -51,22 +48,23 @@ COMMANDS = (
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
-@pytest.mark.parametrize("style", ["table", "markdown", "csv", "json"])
-def test_no_name_is_a_command(words: tuple[str, ...], style: str, run: Any, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("read_once")
+def test_no_name_is_a_command(words: tuple[str, ...], run: Any, tmp_path: Path) -> None:
     files: list[object] = [_table(tmp_path / "a.csv", 3)]
     if words[0] in ("compare", "load"):
         files.append(f"![x](b)<img src=x>`c`|={_table(tmp_path / 'b.csv', 5, 1.5)}")
-    status, out, err = run(*words[:1], *files, *words[1:], "--format", style)
-    assert status in (0, 1, 2)
-    assert not unsafe(out + err)
-    if style == "json" and out:
-        json.loads(out)
-    if style == "markdown":
-        assert not re.search(r"(?<!\\)\[|<[a-z/]|(?<!\\)`c|(?<!\\)~~s", out)
-    if style == "csv":
-        assert not re.search(r'(?m)(^|,|;|")[=@]', out)
-    if words == ("summary",):
-        assert {"csv": "'=cmd|", "json": '"a|b"'}.get(style, "") in out
+    for style in ("table", "markdown", "csv", "json"):
+        status, out, err = run(*words[:1], *files, *words[1:], "--format", style)
+        assert status in (0, 1, 2)
+        assert not unsafe(out + err)
+        if style == "json" and out:
+            json.loads(out)
+        if style == "markdown":
+            assert not re.search(r"(?<!\\)\[|<[a-z/]|(?<!\\)`c|(?<!\\)~~s", out)
+        if style == "csv":
+            assert not re.search(r'(?m)(^|,|;|")[=@]', out)
+        if words == ("summary",):
+            assert {"csv": "'=cmd|", "json": '"a|b"'}.get(style, "") in out
 
 
 def test_a_page_has_no_foreign_markup(run: Any, tmp_path: Path) -> None:
@@ -78,15 +76,11 @@ def test_a_page_has_no_foreign_markup(run: Any, tmp_path: Path) -> None:
     assert "<script>alert" not in text
 
 
-def _sources() -> Iterable[tuple[str, str]]:
-    for path in Path(latencykit.__file__).parent.rglob("*.py"):
-        yield path.name, path.read_text(encoding="utf-8")
-
-
 def test_one_module_escapes() -> None:
     """What makes a text safe for a surface is in `latencykit._text`, and nowhere else."""
     own = re.compile(
         r"html\.escape|from html import escape|xml\.sax\.saxutils|unicode_escape"
         r"|replace\(.&., *.&amp|replace\(.<., |replace\(.\|., |replace\(.\$., "
     )
-    assert [name for name, text in _sources() if own.search(text)] == ["_text.py"]
+    sources = Path(latencykit.__file__).parent.rglob("*.py")
+    assert [one.name for one in sources if own.search(one.read_text("utf-8"))] == ["_text.py"]

@@ -105,10 +105,13 @@ class _Table(NamedTuple):
 
 def sniff_table(head: Head) -> Confidence:
     """Recognise a table with two percentiles or more."""
-    tables = list(_tables(head.text))
-    if any(table.rows and not _is_flotilla(table) for table in tables):
-        return Confidence.LIKELY
-    return Confidence.NO
+    found = any(table.rows and not _is_flotilla(table) for table in _seen(head.text))
+    return Confidence.LIKELY if found else Confidence.NO
+
+
+@lru_cache(1)  # both formats ask for the tables of one head
+def _seen(text: str) -> list[_Table]:
+    return [*_tables(text)]
 
 
 def _is_flotilla(table: _Table) -> bool:
@@ -117,10 +120,8 @@ def _is_flotilla(table: _Table) -> bool:
 
 def _tool(heading: list[str]) -> tuple[str | None, str | None]:
     """The tool whose headings these are, and its unit."""
-    for pattern, tool, unit in _TOOLS:
-        if any(re.search(pattern, cell, re.IGNORECASE) for cell in heading):
-            return tool, unit
-    return None, None
+    found = (row for row in _TOOLS if any(re.search(row[0], one, re.IGNORECASE) for one in heading))
+    return next(found, ("", None, None))[1:]
 
 
 def _drawn(block: re.Match[str]) -> str:
@@ -413,6 +414,6 @@ def _data(columns: list[_Column], number: int, cells: list[str], run: Run, sourc
 
 
 FORMATS = {
-    "flotilla": (lambda head: certain(any(map(_is_flotilla, _tables(head.text)))), read_flotilla),
+    "flotilla": (lambda head: certain(any(map(_is_flotilla, _seen(head.text)))), read_flotilla),
     "percentile-table": (sniff_table, read_table),
 }
