@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from hatch_build import KERNEL, compile_all
@@ -9,3 +10,5 @@ from hatch_build import KERNEL, compile_all
 ROOT = Path(__file__).parents[1]
 if not (ROOT / KERNEL).exists():
     compile_all(ROOT, ROOT)
+# As the command line says to numpy: threads that wait for others take a quarter of all processors.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

@@ -91,7 +91,7 @@ def run(path: Path, folder: Path) -> Iterator[tuple[Step, str]]:
         program.chmod(0o755)
     environment = {
         **os.environ, "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": f"{ROOT}{os.pathsep}{folder}",
-        "COLUMNS": "80", "OPENBLAS_NUM_THREADS": "1",
+        "COLUMNS": "80",
     }  # fmt: skip
     for block in steps(text):
         for step in block:

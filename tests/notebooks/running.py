@@ -48,7 +48,7 @@ class Runner:
     def __enter__(self) -> Runner:
         from jupyter_client.manager import KernelManager
 
-        environment = dict(os.environ, LATENCYKIT_STATIC="1", PYTHONPATH=self._path, OPENBLAS_NUM_THREADS="1")
+        environment = dict(os.environ, LATENCYKIT_STATIC="1", PYTHONPATH=self._path)
         environment.pop("MPLBACKEND", None)
         self._kernel = KernelManager(kernel_name="python3")
         quiet = ["--HistoryManager.enabled=False", "--IPKernelApp.log_level=40"]
