@@ -17,7 +17,6 @@ import pkgutil
 import resource
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import traceback
@@ -26,7 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 import latencykit
-from tests.conftest import RAW
+from tests.conftest import RAW, python
 from tests.fuzz import mutations
 from tests.untrusted.test_valid_files import TABLES
 
@@ -171,10 +170,7 @@ def measure(paths: Sequence[Path]) -> Iterator[tuple[Path, str, int | None, floa
     """
     with tempfile.TemporaryDirectory() as folder:
         every = [commands(path, Path(folder), turn) for turn, path in enumerate(paths)]
-        done = subprocess.run(
-            [sys.executable, "-c", _CHILD], input=json.dumps(every), capture_output=True, text=True,
-            check=True,
-        )  # fmt: skip
+        done = python("-c", _CHILD, input=json.dumps(every))
     lines = map(json.loads, done.stdout.splitlines())
     for path, words in zip(paths, every, strict=True):
         rows = list(itertools.takewhile(lambda line: isinstance(line, list), lines))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +13,7 @@ import pytest
 import latencykit as lk
 from latencykit.core import kernel
 from latencykit.core.histogram_log import blocks_of
+from tests.conftest import python
 from tests.fuzz.kernel import numpy_alone, run
 
 compiled = pytest.mark.skipif(kernel.in_use() == "numpy", reason="no compiled kernel is in use")
@@ -65,9 +65,8 @@ def test_values_that_are_not_plain_are_counted_by_numpy():
 @pytest.mark.slow
 def test_the_environment_chooses(tmp_path):
     def version(choice):
-        command = [sys.executable, "-m", "latencykit", "--version"]
         environment = {**os.environ, "LATENCYKIT_KERNEL": choice}
-        return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        return python("-m", "latencykit", "--version", env=environment, check=False)
 
     assert version("no").stdout.splitlines()[1] == "kernel: numpy"
     forced = version("yes")

@@ -8,7 +8,6 @@ was, how long it was, where its payload lies). In memory whole, this one would t
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from typing import TYPE_CHECKING
 
@@ -18,7 +17,7 @@ import pytest
 from latencykit.core.buckets import HdrBuckets
 from latencykit.hdr.write import encode
 from latencykit.io.hlog import HlogWriter
-from tests.conftest import PEAK
+from tests.conftest import PEAK, python
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -66,10 +65,7 @@ def busy_log(path: Path, intervals: int) -> tuple[int, int]:
 
 def asked(path: Path, threads: int) -> tuple[int, int]:
     """Ask all questions in a new process; return the common count and the peak memory in bytes."""
-    done = subprocess.run(
-        [sys.executable, "-c", QUESTIONS, str(path)],
-        capture_output=True, text=True, check=True, env=os.environ | {"LATENCYKIT_JOBS": str(threads)},
-    )  # fmt: skip
+    done = python("-c", QUESTIONS, path, env=os.environ | {"LATENCYKIT_JOBS": str(threads)})
     count, size = map(int, done.stdout.split())
     return count, size
 

@@ -14,8 +14,6 @@ import math
 import random
 import re
 import shutil
-import subprocess
-import sys
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -28,6 +26,7 @@ from latencykit.errors import CorruptInputError, LatencyKitError
 from latencykit.io.reading import detect, read_source
 from latencykit.io.registry import builtin_formats, rounds, table
 from latencykit.io.source import Confidence, Head, ReadOptions, Source, level_name
+from tests.conftest import python
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -203,10 +202,7 @@ def test_only_the_modules_of_candidates_are_imported():
         "print(*(name for name in sys.modules if name.startswith('latencykit.io.tools.')))"
     )
     path = str(DATA / "wrk/ctrlz/stdout.txt")
-    done = subprocess.run(
-        [sys.executable, "-c", code.format(path)], capture_output=True, text=True, check=True
-    )
-    assert len(done.stdout.split()) <= 4, done.stdout
+    assert len((out := python("-c", code.format(path)).stdout).split()) <= 4, out
 
 
 @pytest.mark.slow

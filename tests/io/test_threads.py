@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import gzip
 import json
-import subprocess
 import sys
 import threading
 import zlib
@@ -28,6 +27,7 @@ from latencykit.hdr.write import encode
 from latencykit.io import hlog
 from latencykit.io.hlog import HlogWriter
 from latencykit.views.page_data import page_bins
+from tests.conftest import python
 
 
 def write(path, seed, rows=150, tags=1, layouts=1, large=False):
@@ -246,8 +246,7 @@ class TestNumberOfThreads:
             "if __name__ == '__main__':\n"
             "    with m.get_context('spawn').Pool(1) as pool: print(pool.apply(jobs))\n"
         )
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-        assert done.stdout.strip() == "1", done.stderr
+        assert python("-c", code).stdout == "1\n"
 
     def test_one_without_threads(self, monkeypatch):
         monkeypatch.delenv(_threads.VARIABLE, raising=False)

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import latencykit as lk
-from latencykit.io.writing import write_series
 from latencykit.io.writing import write_series as write
 from latencykit.units import NANOSECONDS
 from tests.conftest import DATA
@@ -270,7 +269,7 @@ def written(series, path):
     """The series that a file of this kind takes, written; empty where it takes none."""
     taken = dict([next(iter(series.items()))]) if path.suffix == ".hgrm" else series
     try:
-        write_series(taken, path)
+        write(taken, path)
     except lk.LatencyKitError:
         return {}
     return taken
