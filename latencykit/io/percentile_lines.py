@@ -141,6 +141,7 @@ class _Group:
         points = {p: pair for p, pair in self.stats.items() if isinstance(p, float)}
         values = [value * NANOSECONDS[unit or usual] for _, (value, unit) in sorted(points.items())]
         unnamed = not all(units) and _NOT_A_TIME.search(f"{self.heading} {self.label}")
+        unnamed = unnamed or re.search(r"/s(?:ec)?\b", self.label, re.IGNORECASE)
         if values != sorted(values) or unnamed or not (any(units) or any(values)):
             return False  # zeros without a unit are those of a program's source
         if len(values) > 1 and max(points) >= 50:  # the 2nd and the 30th of a month are lower
@@ -203,13 +204,15 @@ def _row_below(names: str, values: str) -> str | None:
     """Return a row of names above a row of values (``P50 P99`` / ``1ms 2ms``) as pairs."""
     for name, r_name in (("25%", "1st Qu."), ("75%", "3rd Qu."), ("Min", "Min."), ("Max", "Max.")):
         names = names.replace(r_name, name)
+    values = re.sub(r" (?=\([nuµm]?s\))", "", values)  # Latency (ms)
     heads, cells = ([c for c in re.split(r"[\s|│]+", line) if c] for line in (names, values))
     named = sum(bool(_NAME_ONLY.fullmatch(head) or _SPREAD.match(head)) for head in heads)
     if named < 2 or named < len(heads) - 1 or len(heads) != len(cells):
         return None
     both = [*zip(heads, cells, strict=True)]
     pairs = [f"{head}: {cell}" for head, cell in both if _NAME_ONLY.fullmatch(head)]
-    label = "" if _NAME_ONLY.fullmatch(heads[0]) or _TIME.search(cells[0]) else cells[0]
+    bare = _TIME.search(cells[0]) and "(" not in cells[0]
+    label = "" if _NAME_ONLY.fullmatch(heads[0]) or bare else cells[0]
     return " ".join((label, *pairs)) if all(map(_STATISTIC.fullmatch, pairs)) else None
 
 

@@ -130,8 +130,8 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:
     notes = [_WHOLE, *build.mixed_note(refused)]
     if codes:
         count: int | None = int(codes[1])
-    elif rate is not None and seconds_sampled is not None:
-        count = round(rate * seconds_sampled)
+    elif rate == 0 or (rate is not None and seconds_sampled is not None):
+        count = round(rate * (seconds_sampled or 0))
     else:
         count = round(float(total[1]) * _SCALE[total[2]]) if total else None
         if total and total[2]:

@@ -43,6 +43,4 @@ def read_histogram(source: Source, options: ReadOptions) -> Series:
         )  # fmt: skip
 
 
-FORMATS = {
-    "redis-histogram": (has_match(_HISTOGRAM), read_histogram),
-}
+FORMATS = {"redis-histogram": (has_match(_HISTOGRAM), read_histogram)}
