@@ -141,7 +141,7 @@ class _Group:
         points = {p: pair for p, pair in self.stats.items() if isinstance(p, float)}
         values = [value * NANOSECONDS[unit or usual] for _, (value, unit) in sorted(points.items())]
         unnamed = not all(units) and _NOT_A_TIME.search(f"{self.heading} {self.label}")
-        unnamed = unnamed or re.search(r"/s(?:ec)?\b", self.label, re.IGNORECASE)
+        unnamed = unnamed or re.fullmatch(r"\S+/s(?:ec)?", self.label, re.IGNORECASE)
         if values != sorted(values) or unnamed or not (any(units) or any(values)):
             return False  # zeros without a unit are those of a program's source
         if len(values) > 1 and max(points) >= 50:  # the 2nd and the 30th of a month are lower

@@ -61,8 +61,9 @@ _HEAD = (  # ingress-nginx has the client's addresses in brackets, too
     + _DATE
     + r' [-+]\d{4})\] "[^"\\\n]*+(?:\\.[^"\\\n]*+)*+" (?P<status>\d{3}) '
 )
-# unlike nginx's own messages, and comments on the log
-_ENTRY = r"^(?:[^\n]*?\[(?!(?:emerg|alert|crit|error|warn|notice|info|debug)\])|\d{9}|[^ \n]+$)"
+# unlike nginx's and HAProxy's own messages, and comments on the log
+_LEVELS = "emerg|alert|crit|error|warn|notice|info|debug"
+_ENTRY = rf"^(?:[^\n]*?\[(?!(?:{_LEVELS})\]|[^\]\n]*\] \S+/\S+: )|\d{{9}}|[^ \n]+$)"
 _SECONDS_ONLY = "timestamps are whole seconds"
 
 

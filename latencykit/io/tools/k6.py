@@ -141,9 +141,8 @@ def _series_of_summary(
         row = metrics.get(name, {})
         return next((row[key] for key in keys if key in row), 0.0)
 
-    # of the two rates, the higher one has more digits
     pairs = [[number(of, key) for key in ("rate", "count")] for of in ("iterations", "http_reqs")]
-    (rate, counted), iterations = max(pairs), pairs[0][1]
+    (rate, counted), iterations = max(pairs), pairs[0][1]  # the higher rate has more digits
     seconds = seconds or (counted / rate if rate else 0.0)
     each = number("iteration_duration", "avg")
     busy = iterations * each / 1e3 / seconds if seconds else None
