@@ -87,6 +87,8 @@ class Diagnosis(Value):
         Requests that a stated rate implies; 0 without one.
     backlog : float
         Seconds of backlog that an overload left; 0 without one.
+    connections_known : bool
+        Their number is stated, or seen; else those that waited are taken for all.
     corrected_by : str or None
         ``us``, ``tool`` or ``schedule`` if omission is taken care of.
     extent_known : bool
@@ -115,6 +117,7 @@ class Diagnosis(Value):
     extent_known: bool
     detected_stalls: Stalls = field(repr=False)
     timed: Samples | HistogramLog | None = field(default=None, repr=False)
+    connections_known: bool = True
 
     @property
     def method(self) -> Method | None:
@@ -196,10 +199,18 @@ class Diagnosis(Value):
         return list(zip(chosen, before, after, strict=True))
 
     @property
+    def pause(self) -> float:
+        """Seconds of the longest time with nothing recorded; 0 without one."""
+        begin, end = self.detected_stalls.pause or (0.0, 0.0)
+        return end - begin
+
+    @property
     def most(self) -> dict[float, tuple[float, float]]:
         """Of ``service times``: what users who arrive on their own see, as recorded and at most."""
         if self.verdict != "service times" or self.bound is None or self.corrected_by:
             return {}
+        if "lost-to-timeouts" in self.findings or self.pause > self.longest:
+            return {}  # what is not recorded may have taken longer
         return {p: (low, high) for p, low, high in self.bound.percentiles}
 
     def _repr_html_(self) -> str:

@@ -93,9 +93,8 @@ class ModelRules:
     first_waiting: float = 0.8
     # connections: as many at least were frozen where others sent on
     min_frozen: float = 2.0
-    # of those due: slow requests that delayed no others, and how many more
+    # of those due: slow requests that delayed no others
     isolated_part: float = 0.25
-    isolated_more: float = 3.0
     # of what was not sent: with less missing in the end, a burst made up for it
     caught_up: float = 0.4
     # decades by which that tells loops that catch up from those that do not
@@ -114,8 +113,6 @@ class ModelRules:
     density_decades: float = 0.6
     # decades that each further stall adds, at most
     further_decades: float = 1.0
-    # decades per tenfold length: of stalls that tell as much, the longest
-    tie_decades: float = 1e-6
 
 
 MODEL = ModelRules()
@@ -147,7 +144,7 @@ def explain_stalls(stalls: StallRecord, source: str, connections: int | None) ->
     omission = np.maximum(likelihood["waits"], likelihood["catches up"])
     others = np.maximum(likelihood["recorded"], likelihood["isolated"])
     # Of stalls that tell as much, the longest.
-    k = int(np.argmax(omission - others + MODEL.tie_decades * np.log10(stalls.length)))
+    k = int(np.lexsort((stalls.length, np.round(omission - others, 10)))[-1])
     total = {}
     for name, values in likelihood.items():
         # One stall whose requests are all there shows that the generator does not wait.
@@ -226,9 +223,7 @@ def _predictions(
     evenly = np.where(s.is_uniform, -rules.even_decades, 0.0)
     soon = np.log10((np.maximum(s.sent, s.throughout) + 1) / np.maximum(s.due, 1))
 
-    isolated_part = at_most(
-        s.partial + s.throughout, rules.isolated_part * s.due + rules.isolated_more
-    )
+    isolated_part = at_most(s.partial + s.throughout, rules.isolated_part * s.due)
     went_on = -np.minimum(s.lull, RECORD.max_decades)
     if not s.timed:
         went_on = zero - s.alike

@@ -183,7 +183,7 @@ def diagnose(
     elif spoiled:
         verdict = "unknown"
     elif explained and shown and recorded:
-        verdict, sure = "clean", explained.probability["recorded"] >= VERDICT.sure
+        verdict, sure = "clean", complete >= VERDICT.sure
     elif facts.corrected_by and not filled and facts.measured and omission < VERDICT.suspected:
         verdict, sure = ("clean" if listed else "no stall"), True
     elif sent_on and complete >= VERDICT.likely:
@@ -216,6 +216,7 @@ def diagnose(
         extent_known=facts.extent_known,
         detected_stalls=listed_stalls,
         timed=facts.data if facts.timed else None,
+        connections_known=facts.timed or facts.estimated_connections is None,
     )
 
 

@@ -23,6 +23,8 @@ class PeriodRules:
     max_events_per_period: float = 1.5
     # in which events must lie: two are not a regularity
     min_periods: int = 4
+    # of which each has few: many are a slow change
+    max_per_period: int = 4
     # to find a period in: the work grows with their square
     max_events: int = 1000
     # frequencies per 1/T that are looked at, and that count as independent
@@ -70,7 +72,7 @@ def period_of(at: ArrayLike, span: float) -> Period | None:
     if n < PERIOD.min_events or not span > 0:
         return None
     frequencies = np.arange(
-        (PERIOD.min_periods - 1) / span,
+        max(PERIOD.min_periods - 1, n / PERIOD.max_per_period) / span,
         PERIOD.max_events_per_period * n / span,
         1 / (PERIOD.fine * span),
     )

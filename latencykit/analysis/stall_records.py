@@ -433,12 +433,14 @@ def _of_log(facts: Facts, series: IntervalSeries, stalls: Stalls) -> StallRecord
     baseline = float(histogram.percentile(50)) / 1e9
     inside = float((throughout * length).sum())
     others = max(histogram.mean / 1e9 * facts.count - inside, 0.0)
+    in_flight = others / max(total - float(length.sum()), TINY)
     top = slowest_of(histogram)
     tail = top.decades
     if number < RECORD.one_alone:
         tail = min(tail, rare_mode_decades(length, baseline, full_speed=facts.at_full_speed))
-        if top.near + top.part > min(at.size, TAIL.max_independent) + RECORD.one_alone:
-            tail = min(tail, TAIL.mode_decades)  # others as slow delayed nobody
+        as_slow = top.near + top.part > min(at.size, TAIL.max_independent) + RECORD.one_alone
+        if as_slow or in_flight >= RECORD.one_alone:
+            tail = min(tail, TAIL.mode_decades)  # others as slow, or under way, waited for nothing
     least = NEAR.near_share * length[:, None] * 1e9
     high = histogram.buckets.high(histogram.index)
     work = np.where(high > least, high * histogram.counts, 0.0).sum(axis=1) / 1e9
@@ -458,7 +460,7 @@ def _of_log(facts: Facts, series: IntervalSeries, stalls: Stalls) -> StallRecord
         is_uniform=spread[at] | all_there, ended=ended, noise=noise,
         last=max(top.near + top.part - slowest, 0.0) * length / total,
         listed=np.where(np.abs(rest) > LOG.max_rest * (due - sent), stalls.missing[at], 0.0),
-        slack=LOG.count_error * due, in_flight=others / max(total - float(length.sum()), TINY),
+        slack=LOG.count_error * due, in_flight=in_flight,
         scheduled=facts.at_full_speed or _is_even(regular), blur=rate * interval,
     )  # fmt: skip
 
@@ -511,13 +513,15 @@ def _of_histogram(facts: Facts) -> StallRecord | None:
     top = slowest_of(histogram)
     near, part = max(top.near, 1.0), top.part
     stated, rate = facts.given_rate or facts.run.rate, facts.rate or 0.0
-    if not rate:
-        slow = histogram.counts[histogram.buckets.high(histogram.index) > histogram.max / 2].sum()
-        late = histogram.censored * (histogram.censored_at > histogram.max / 2)
-        rate = 2 * float(slow + late) / max(facts.longest, TINY)
     few = part <= rules.max_part_share * near
     several = number and near / number <= rules.max_stalls and few
     stalls = max(round(near / number), 1) if several and number else 1
+    low, high = histogram.buckets.low(histogram.index), histogram.buckets.high(histogram.index)
+    if not rate:
+        slow = (high > histogram.max / 2) & (high <= NEAR.max_edge_ratio * low)
+        late = histogram.censored * (histogram.censored_at > histogram.max / 2)
+        slowest = max(float(histogram.counts[slow].sum()) + late, near)
+        rate = 2 * slowest / stalls / max(facts.longest, TINY)
     throughout, due = near / stalls, rate * length
     # Do the longest belong to a tail, or to a slow mode of as many requests as connections?
     tail, alike = max(top.decades, 0.0), 0.0
@@ -528,15 +532,17 @@ def _of_histogram(facts: Facts) -> StallRecord | None:
         if match and number > 1 and stalls == 1:
             alike = (min(throughout, TAIL.max_independent) - 1) * alike_decades(top.spread)
             alike = min(alike, rules.max_alike_decades) + rules.match_decades
-    else:
-        match = facts.is_closed_loop
+    else:  # no fewer than are in flight on average (Little's law)
+        in_flight = facts.count * histogram.mean / 1e9 / (facts.duration or math.inf)
+        match = facts.is_closed_loop and near >= rules.near_number[0] * in_flight
     if not match or not few:
         tail = min(tail, TAIL.mode_decades)
+    if facts.at_full_speed:  # several alike are timers
+        tail -= (stalls - 1) * (TAIL.further_decades + alike_decades(top.spread))
     # A slow mode of many requests is likelier to be about as many.
     tail = max(min(tail, rules.max_tail_decades) + alike - rules.mode_decades * short, 0.0)
     # Have latencies the shape that one stall leaves, evenly spread below its length? Where in wide
     # buckets requests lie is not known.
-    low, high = histogram.buckets.low(histogram.index), histogram.buckets.high(histogram.index)
     least, most = rules.there_share
     edges = np.array(rules.parts) * length * 1e9
     is_uniform = (
@@ -599,22 +605,28 @@ class Slowest:
 
 
 def slowest_of(histogram: Histogram) -> Slowest:
-    """Count the requests near the maximum; in wide buckets, as the mean allows."""
+    """Count the requests near the maximum; in wide buckets, as the deviation or the mean allows."""
     low, high = histogram.buckets.low(histogram.index), histogram.buckets.high(histogram.index)
-    counts, top, late = histogram.counts.astype(np.float64), float(histogram.max), 0.0
+    counts, top = histogram.counts.astype(np.float64), float(histogram.max)
+    late = above = 0.0  # that took as long as the slowest, or from `censored_at` on
     if histogram.censored and np.isfinite(histogram.censored_at):
         late, top = float(histogram.censored), max(top, float(histogram.censored_at))
+        if histogram.censored_at <= NEAR.near_share * top:
+            late, above = 0.0, late
     high = np.minimum(high, top)
     near, part = low > NEAR.near_share * top, high > NEAR.part_share * top
     # Between two percentiles, or in the bucket of the maximum, requests may be anywhere.
     wide = part & ~near & (high > NEAR.max_edge_ratio * low)
-    number, at_most = float(counts[near].sum()) + late, float(counts[wide].sum())
+    number, at_most = float(counts[near].sum()) + late, float(counts[wide].sum()) + above
     part &= ~near & ~wide
     if at_most:
-        mean = histogram.reported_stats.get("mean", math.nan)
-        rest = mean * counts.sum() - float(((low + high) / 2 * counts)[~wide].sum())
-        rest -= float((low * counts)[wide].sum())
-        more = rest / top if rest == rest else 0.0
+        mean, std = (histogram.reported_stats.get(name, math.nan) for name in ("mean", "std"))
+        power = 1 if math.isnan(mean + std) else 2  # squares are those of the slowest
+        rest = (mean if power == 1 else mean**2 + std**2) * (counts.sum() + above)
+        rest -= above * histogram.censored_at**power if above else 0.0
+        rest -= float((((low + high) / 2) ** power * counts)[~wide].sum())
+        more = (rest - float((low**power * counts)[wide].sum())) / top**power
+        more = 0.0 if math.isnan(more) else more
         more = float(np.clip(round(more), 0.0 if number else 1.0, at_most))
         number, at_most = number + more, at_most - more
     body = ~near & ~wide & ~part

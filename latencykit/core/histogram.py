@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -65,6 +65,9 @@ class Evidenced(Percentiles):
     def evidence(self) -> Evidence:
         """Return how far the numbers can be trusted, given when requests were slow."""
         raise NotImplementedError
+
+    def __radd__(self, zero: int) -> Self:
+        return self if zero == 0 else NotImplemented  # sum() begins with it
 
     def _repr_html_(self) -> str:
         from latencykit.core.key_statistics import html_of

@@ -40,8 +40,7 @@ class JackknifeRule:
     min_doubted_bins: int = 3  # a short run has a block per bin; two differ once, maybe by luck
     steps_per_octave: int = 4  # shares above, at which the error is looked at
     least_ratio: float = 1.1  # of the value to that without one stall
-    least_others: int = 8  # blocks besides it: a stall holds less than a third of the run
-    stall_medians: float = 5.0  # of the others' median: its longest request
+    clear_reaches: float = 5.0  # of the latter's error: so far off, it need not be known so well
     stall_requests: int = 5  # that take half as long at least: requests come all through a stall
 
 
@@ -173,7 +172,7 @@ class Jackknife:
         return tuple(ranges)
 
     def _one_period(self, blocks: Floats, left_out: Floats, shares: Floats, worst: float) -> Flags:
-        """Where without one block, or slow ones that touch it, the value is another, and known."""
+        """Where without one block, or slow ones that touch it, the value is surely another."""
         culprit = int(np.abs(left_out - left_out.mean()).argmax())
         own = self._quantiles(blocks, np.array([worst]))[:, 0]
         usual = own <= (own.max() + float(median(own))) / 2
@@ -181,19 +180,17 @@ class Jackknife:
         first = int(np.flatnonzero(np.append(True, usual[:culprit]))[-1])
         last = culprit + int(np.flatnonzero(np.append(usual[culprit:], True))[0])
         others = np.delete(blocks, np.s_[first:last], axis=0)
-        if len(others) < RULE.least_others:
-            return np.zeros(shares.size, np.bool_)
         rest, held = others.sum(axis=0), blocks[first:last].sum(axis=0)
         longest = float(self.value[np.flatnonzero(held)[-1]])
-        usual_value = math.exp(self._quantiles(rest[None], np.array([0.5]))[0, 0])
         as_slow = held[self.value > longest / 2].sum()  # requests that come all through a stall
-        if longest < RULE.stall_medians * usual_value or as_slow < RULE.stall_requests:
+        if len(others) < RULE.min_doubted_bins or as_slow < RULE.stall_requests:
             return np.zeros(shares.size, np.bool_)
         without = self._quantiles(rest[None], shares)
         moved = np.abs(self._quantiles(blocks.sum(axis=0)[None], shares) - without)[0]
         errors = spread(self._quantiles(rest - others, shares))
-        known = student_quantile(0.95, RULE.blocks - 1) * errors <= math.log(RULE.range)
-        return np.asarray(known & (moved >= math.log(RULE.least_ratio)))
+        reach = student_quantile(0.95, RULE.blocks - 1) * errors
+        known = reach <= np.maximum(math.log(RULE.range), moved / RULE.clear_reaches)
+        return np.asarray(known & (moved >= np.maximum(reach, math.log(RULE.least_ratio))))
 
     @cached_property
     def drifts(self) -> tuple[Drift | None, ...]:

@@ -275,7 +275,7 @@ class Percentiles:
     @overload
     def percentile(self, percentile: Sequence[float] | Floats) -> Floats: ...
     def percentile(self, percentile: ArrayLike) -> float | Floats:
-        """Return the value at each percentile (0..100): scalar → float, array → array.
+        """Return the value at each percentile, 99 for p99: scalar → float, array → array.
 
         The value is the highest of its bucket (the reference's rule); a reported percentile is
         returned as reported; one in the censored mass is its bound, "at least" of the true value.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from latencykit import units
+from latencykit import errors, units
 from latencykit._arrays import Value, read_only
 from latencykit._limits import current_limits
 from latencykit._records import record
@@ -284,6 +284,11 @@ class Samples(HistogramBacked, Value):
 
     def __len__(self) -> int:
         return int(self.duration.size)
+
+    def __add__(self, other: Samples) -> Samples | Histogram:
+        errors.require(other, Samples, "samples; lk.merge adds up others")
+        together = self._joined([self, other], "absolute")
+        return self.histogram() + other.histogram() if together is None else together
 
     def _content(self) -> tuple[object, ...]:
         return *super()._content(), None if self.start is None else self._zero
@@ -770,7 +775,9 @@ class Samples(HistogramBacked, Value):
             name: column for name, column in columns.items() if column is not None
         }
         order = sorted(columns, key=lambda name: name not in _COLUMNS)
-        return pd.DataFrame({name: columns[name] for name in order})
+        frame = pd.DataFrame({name: columns[name] for name in order})
+        frame.attrs["unit"] = self.unit  # `lk.read` knows it
+        return frame
 
     def __repr__(self) -> str:
         good = int(self.good.sum())

@@ -104,7 +104,8 @@ def detect(source: Source, name: str | Format | None = None) -> Format:
     data = b"" if source.is_dir else source.head.data
     if not source.is_dir and not data.removeprefix(b"\xef\xbb\xbf").strip():
         cut = "the compressed file is truncated, and nothing of it can be read"
-        seen = cut if source.cut else "the file is empty"
+        seen = "the file begins with blanks only" if len(data) > 100 else "the file is empty"
+        seen = cut if source.cut else seen
         raise source.corrupt(None, seen, "the output of a tool", "was the tool's run recorded?")
     begin = data[:400]
     wide = begin[1::2].count(0) == len(begin) // 2 or begin[::2].count(0) * 2 == len(begin)
@@ -814,8 +815,12 @@ def read(
     else:
         from latencykit.io.raw.binary import FRAME, FrameSource
 
-        entries = read_source(FrameSource(path), replace(options, columns=True), FRAME)
-        path = type(path).__name__
+        name = type(path).__name__
+        if format is not None:
+            raise errors.InvalidArgumentError(f"format= is for files; leave it out for a {name}")
+        unit = unit or getattr(path, "attrs", {}).get("unit")  # of `Samples.to_frame`
+        options = replace(options, columns=True, unit=unit)
+        path, entries = name, read_source(FrameSource(path), options, FRAME)
     if series is None and len(entries) > 1:
         raise errors.InvalidArgumentError(
             f"{path}: has several series: {', '.join(entries)}; "

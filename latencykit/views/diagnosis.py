@@ -83,6 +83,8 @@ def sentences_of(result: Diagnosis) -> tuple[str, ...]:
         stalls = "stall" if left is not None and left.length.size == 1 else "stalls"
         need = f"the percentiles include the {stalls} and need no correction"
         even = left is not None and not left.timed and bool(left.is_uniform.any())
+        if not even and not len(result.detected_stalls):  # no sentence names a stall
+            need = findings.pop("already-corrected", "")
         spread = "latencies are spread evenly up to that, as a stall recorded in full leaves them"
         texts = [stall, _due_text(result) or (spread if even else ""), need, sure]
     elif result.verdict == "no stall":
@@ -119,6 +121,9 @@ def sentences_of(result: Diagnosis) -> tuple[str, ...]:
 
 _FACTS = ("contradicts-itself", "overload")
 """Findings that come before what else is said."""
+
+_LOST = {"lost-to-timeouts", "clipped"}
+"""Findings on requests that took longer than a timeout."""
 
 _FINDINGS = {
     "contradicts-itself": "{contradiction}",
@@ -193,15 +198,11 @@ def _stall_text(result: Diagnosis) -> str:
     if left.length.min() < TEXT.alike * left.length.max():
         longest = f"{_seconds_text(float(left.length.min()))} to {longest}"
     if not left.timed or not len(stalls):
-        number = _as_slow(result)
-        raw, longest = result.raw, _slowest(result)
-        if isinstance(raw, Summary) or number >= (count := raw.count + raw.censored):
-            return f"the slowest request took {longest}"
-        rest = float(raw.percentile(100 * (1 - (number + 0.5) / count)))
-        took = f"the slowest request took {longest}"
+        number, rest = _as_slow(result)
+        took = f"the slowest request took {_slowest(result)}"
         if number > 1:
-            took = f"{format_count(number)} requests took about {longest}"
-        return f"{took}, the next slowest {format_duration(rest)}"
+            took = f"{format_count(number)} requests took about {_slowest(result)}"
+        return f"{took}, the next slowest {format_duration(rest)}" if rest else took
     if number > 1:
         return f"nothing was answered during {number} stalls of {longest}"
     if left.ended[k]:
@@ -211,13 +212,21 @@ def _stall_text(result: Diagnosis) -> str:
     return f"{since}, nothing was answered for {longest}"
 
 
-def _as_slow(result: Diagnosis) -> int:
-    """How many requests took about as long as the slowest."""
-    raw = result.raw
+def _as_slow(result: Diagnosis) -> tuple[int, float]:
+    """How many requests took about as long as the slowest, and how long the next; 0 if unknown."""
+    raw, left = result.raw, result.left
     if isinstance(raw, Summary):
-        return 1
-    longest = max(raw.censored_at, raw.max) if raw.censored else raw.max
-    return max(raw.count_above(TEXT.alike * longest), 1)
+        return 1, 0.0
+    counted, longest = raw.counted, max(raw.censored_at if raw.censored else 0.0, raw.max)
+    beyond, below = counted.low > TEXT.alike * longest, counted.high <= TEXT.alike * longest
+    number, most = (int(counted.counts[part].sum()) for part in (beyond, ~below))
+    most += raw.censored
+    number += raw.censored if raw.censored_at > TEXT.alike * longest else 0
+    if left is not None:  # in a wide bucket, as many as waited
+        number = max(number, min(most, round(float(left.throughout.sum()))))
+    rest = int(np.where(below, counted.high, -1.0).argmax())
+    known = below[rest] and number == most and is_resolved(counted.low[rest], counted.high[rest])
+    return max(number, 1), float(counted.high[rest]) if known else 0.0
 
 
 def _slowest(result: Diagnosis) -> str:
@@ -288,25 +297,30 @@ def _service_times(result: Diagnosis) -> tuple[str, ...]:
         loop += "it sent the next request"
     speed = result.rate or (result.raw.count or 0) / (result.duration or math.inf)
     at = f" at {_speed(speed)}/s" if speed else ""
+    lost = not _LOST.isdisjoint(result.findings)
     if result.corrected_by:
-        return (
-            f"{loop}; the tool added the requests that it did not send",
-            "the percentiles estimate what users would have seen: compare them with no others",
-        )
+        means = "the percentiles estimate what users would have seen: compare them with no others"
+        if lost:
+            means = "without what timed out, and what was due meanwhile, percentiles are too low"
+        return f"{loop}; the tool added the requests that it did not send", means
     texts = [f"{loop}; a schedule to compare with is missing"]
-    most = _most_text(result)
+    most = _most_text(result) if result.most else ""
     if most:
         more = f": {most}, if slow requests were stalls of the server"
     else:
         lacks = "percentiles and the slowest request would show"
-        if bound is not None:
+        if lost or result.pause > result.longest:
+            lacks = "what is not recorded would show"
+        elif bound is not None:
             lacks = f"{format_items(result.raw.count or 0, 'request')} cannot show"
         more = f"; how much more, {lacks}"
     texts.append(f"users who arrive on their own{at} may see more{more}")
     if len(result.detected_stalls):
         texts.append(_stall_text(result))
-    elif result.explained and result.left and "clipped" not in result.findings:
-        slow = _as_slow(result)
+    elif pause := _pause_text(result):
+        texts.append(pause)
+    elif result.explained and result.left and not lost:
+        slow, _ = _as_slow(result)
         alone = result.explained.probability["isolated"]
         shows = "no stall shows" if alone >= 0.5 else "whether the server stopped is open"
         texts.append(
@@ -340,9 +354,24 @@ def _how_sure(result: Diagnosis) -> str:
         if name not in names and p >= TEXT.min_named
     ]
     rest = sorted(rest[: TEXT.alternatives], key=lambda pair: pair[0] == "none of these")
-    word = "sure" if result.sure else "likely"
+    word = f"{'sure' if result.sure else 'likely'} ({_percent(probability)})"
+    if not result.connections_known:
+        those = format_items(result.connections or 1, "connection")
+        word += f"; corrected as if {those} sent all requests: with more "
+        word += f"({option('connections')}) fewer are missing"
     left = f"; not excluded: {', '.join(text for _, text in rest)}" if rest else ""
-    return f"{word} ({_percent(probability)}){left}"
+    return f"{word}{left}"
+
+
+def _pause_text(result: Diagnosis) -> str:
+    """When nothing was recorded, if nothing waited for that time."""
+    pause = result.detected_stalls.pause
+    if pause is None:
+        return ""
+    return (
+        f"nothing was recorded for {_seconds_text(result.pause)}, from "
+        f"{_moment(pause[0])} on: traffic paused, or what happened then is not in the file"
+    )
 
 
 def _why_unknown(result: Diagnosis) -> str:
@@ -382,12 +411,8 @@ def _why_unknown(result: Diagnosis) -> str:
         return "possible: " + ", ".join(
             f"{name} {_percent(p)}" for name, p in shown[: TEXT.alternatives + 1]
         )
-    pause = result.detected_stalls.pause
-    if pause is not None:
-        return (
-            f"nothing was recorded for {_seconds_text(pause[1] - pause[0])}, from "
-            f"{_moment(pause[0])} on: traffic paused, or what happened then is not in the file"
-        )
+    if pause := _pause_text(result):
+        return pause
     if isinstance(result.raw, Summary):
         return "these statistics do not show how many requests were slow"
     return f"the slowest request took {_slowest(result)}; {unknown}"
@@ -400,12 +425,12 @@ def advice_of(result: Diagnosis) -> str:
         return "prefer an open-loop generator that times requests from their scheduled start"
     if result.verdict == "no stall":
         return "to test it, freeze a server: latencykit ctrlz"
+    timeout, lost = "a timeout longer than any stall", not _LOST.isdisjoint(result.findings)
     if result.verdict != "unknown" or result.raw.count == 0:
-        return ""
-    timeout = "a timeout longer than any stall"
+        return f"measure again with {timeout}" if lost and result.verdict == "service times" else ""
     if has("contradicts-itself"):
         return "check how the tool computes its statistics, or read one row per request"
-    if has("lost-to-timeouts") or has("clipped"):
+    if lost:
         return f"measure again with {timeout}"
     if has("failed-in-stalls"):
         return f"count failed requests as misses, or measure with {timeout}"

@@ -1,4 +1,4 @@
-"""What readers make of the inputs in `tests/data/cases`, a row per fact.
+"""What readers make of the inputs in `tests/data/cases`, and `diagnose`, a row per fact.
 
 A case is its title, the name of a file with options, its text (or ``like`` that of another case, with the changes of a diff, or
 a ``fixture`` of `tests/data/formats`), and the series that are read, in their order, each with rows of ``expression = value``; or
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from latencykit import errors
+from latencykit import diagnose, errors  # noqa: F401 - for the rows
 from latencykit.io.source import Source, level_name
 
 CONSTANTS = {"nan": math.nan, "inf": math.inf}

@@ -71,7 +71,7 @@ def evenly(report: Report) -> Report:
     if len(edges) < 2 or abs(edges[0] - ends[0]) > near or abs(edges[-1] - ends[1]) > near:
         far = near + 1.01 * (edges[-1] - edges[0]) / (len(edges) - 1) if edges[1:] else math.inf
         if edges and (edges[0] < ends[0] - far or edges[-1] < ends[1] - far):
-            run = run.with_notes("the histogram contradicts fastest and slowest: it is left out")
+            run = run.with_notes("the histogram does not fit fastest and slowest: it is left out")
         return replace(report, run=run, edges=(), counts=(), count=report.count or sum(counts))
     even = np.round(np.linspace(*ends, len(edges)), 3).tolist()
     return replace(report, run=run, edges=tuple(even))
