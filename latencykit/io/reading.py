@@ -204,7 +204,8 @@ def _changes(
     for number, (line, first) in enumerate(pairwise(above), 1):
         if not (_PROSE if weak and first[:1] in ("{", "[") else words).fullmatch(line):
             break
-        if not between.fullmatch(first):
+        row = line.split()[:1] == first.split()[:1] and re.search(r"\d", line)  # as those below it
+        if not (between.fullmatch(first) or row):
             document = first[0] in "{[" and any(map(str.strip, lines[:number]))
             yield {"above": number}, Confidence.GENERIC if document else Confidence.LIKELY
     if len(lines) > 2 * _ABOVE and DOUBLED[0] not in pasted and not "".join(lines[1::2]).strip():
