@@ -92,7 +92,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     if any(".py" in word or ".doctest" in word for word in config.args):
         return 0
     cores = getattr(os, "sched_getaffinity", lambda _: range(os.cpu_count() or 1))(0)
-    return len(cores) + config.option.markexpr.startswith("slow")  # these wait a third of it
+    return len(cores) + 2 * config.option.markexpr.startswith("slow")  # these wait a third of it
 
 
 @pytest.hookimpl(optionalhook=True)

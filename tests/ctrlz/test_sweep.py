@@ -487,16 +487,20 @@ def test_ctrl_c_keeps_what_was_measured(tmp_path: Path, generator: list[str]) ->
 @live
 def test_a_live_server_with_set_service_times(run: Run, tmp_path: Path) -> None:
     """Four workers of 5 ms on average: p90 reaches 25 ms at 691/s; short runs may miss it by 10 %."""
-    truth, folder = mmc_capacity(0.025, 90, 0.005, 4), tmp_path / str(time.monotonic_ns())
-    with live_server("5", "4", "1") as url:
-        status, out, _ = run(
-            "sweep", "--slo", "90=25ms", "--from", "250", "--to", "1000", "--duration", "0.5s",
-            "--runs", "5", "--folder", folder, "--format", "json", "--url", url, "--",
-            sys.executable, CLIENT, "{url}", "{rate}", "{duration}", "{out.csv}",
-        )  # fmt: skip
-    record = validated("sweep", out)
-    assert record["capacity"], "no rate of this busy machine meets the limit"
-    assert record["capacity"]["low"] < 1.1 * truth
-    assert (record["capacity"]["high"] or math.inf) > truth / 1.1
+    truth, high = mmc_capacity(0.025, 90, 0.005, 4), 0.0
+    for attempt in range(3):  # other work on the machine makes a server slower, never faster
+        if high > truth / 1.1:
+            break
+        with live_server("5", "4", "1") as url:
+            status, out, _ = run(
+                "sweep", "--slo", "90=25ms", "--from", "250", "--to", "1000", "--duration", "0.5s",
+                "--runs", "5", "--folder", tmp_path / str(attempt), "--format", "json", "--url", url,
+                "--", sys.executable, CLIENT, "{url}", "{rate}", "{duration}", "{out.csv}",
+            )  # fmt: skip
+        record = validated("sweep", out)
+        assert record["capacity"], "no rate of this busy machine meets the limit"
+        assert record["capacity"]["low"] < 1.1 * truth
+        high = record["capacity"]["high"] or math.inf
+    assert high > truth / 1.1
     assert status == 0
     assert all(row["hiccup"] is not None for row in record["rows"])
