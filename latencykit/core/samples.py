@@ -775,9 +775,7 @@ class Samples(HistogramBacked, Value):
             name: column for name, column in columns.items() if column is not None
         }
         order = sorted(columns, key=lambda name: name not in _COLUMNS)
-        frame = pd.DataFrame({name: columns[name] for name in order})
-        frame.attrs["unit"] = self.unit  # `lk.read` knows it
-        return frame
+        return pd.DataFrame({name: columns[name] for name in order})
 
     def __repr__(self) -> str:
         good = int(self.good.sum())

@@ -819,9 +819,8 @@ def read(
         name = type(path).__name__
         if format is not None:
             raise errors.InvalidArgumentError(f"format= is for files; leave it out for a {name}")
-        unit = unit or getattr(path, "attrs", {}).get("unit")  # of `Samples.to_frame`
-        options = replace(options, columns=True, unit=unit)
-        path, entries = name, read_source(FrameSource(path), options, FRAME)
+        entries = read_source(FrameSource(path), replace(options, columns=True), FRAME)
+        path = name
     if series is None and len(entries) > 1:
         raise errors.InvalidArgumentError(
             f"{path}: has several series: {', '.join(entries)}; "

@@ -55,7 +55,7 @@ export function wireControls(page) {
   legend.after(tools);
   const chosen = el("p", { id: "chosen", class: "reason", hidden: "" }, el("span"));
   chosen.append(" ", button("Clear", "Key: Escape", () => page.choose(null)));
-  page.find("numbers").closest("div").after(chosen); // beside the pictures, which it must not move
+  page.find("numbers").closest("div").before(chosen); // below the pictures, which it must not move
 }
 
 function timeTools(page, tools) {
