@@ -369,10 +369,6 @@ def load_curve(
     unit : str, optional
         Of a path or frame whose numbers state none, as for `lk.read`.
 
-    Returns
-    -------
-    LoadCurve
-
     Raises
     ------
     DataNotAvailableError

@@ -344,10 +344,6 @@ def compare(
     unit : str, optional
         Of a path or frame whose numbers state none, as for `lk.read`.
 
-    Returns
-    -------
-    Comparison
-
     Raises
     ------
     IncompatibleDataError

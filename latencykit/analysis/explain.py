@@ -206,10 +206,6 @@ def explain(
     unit : str, optional
         Of a path or frame whose numbers state none, as for `lk.read`.
 
-    Returns
-    -------
-    Explanation
-
     Raises
     ------
     DataNotAvailableError

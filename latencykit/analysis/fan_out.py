@@ -509,10 +509,6 @@ def fan_out(
     unit : str, optional
         Of a path or frame whose numbers state none, as for `lk.read`.
 
-    Returns
-    -------
-    FanOut, or list of FanOut
-
     Raises
     ------
     DataNotAvailableError

@@ -186,7 +186,6 @@ def inputs(
         ) -> object:
             from latencykit._limits import limits
             from latencykit._text import in_terminal
-            from latencykit.core.run import reporting
             from latencykit.io.reading import Selection
 
             selection, named = (
@@ -204,7 +203,7 @@ def inputs(
                     part.partition("=") for part in (*limit, *["private=1"] * allow_private)
                 )
             }
-            with limits(**bounds), reporting(note), in_terminal():
+            with limits(**bounds), in_terminal():
                 return function(given, **options)
 
         for option in reversed((*_INPUT_OPTIONS, *(_SPLIT_OPTIONS if split else ()))):

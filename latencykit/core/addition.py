@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from latencykit.core import Data, is_summary
-from latencykit.core.histogram import Histogram, merge_histograms, reported
+from latencykit.core.histogram import Histogram, merge_histograms
 from latencykit.core.histogram_log import HistogramLog, merge_logs
 from latencykit.core.run import require_data
 from latencykit.errors import InvalidArgumentError
@@ -27,10 +27,6 @@ def merge(
         histograms and gives a histogram.
     align : {"absolute", "relative"}
         How logs or requests are laid side by side: by the clock, or by the time since each began.
-
-    Returns
-    -------
-    HistogramLog, Samples or Histogram
 
     Raises
     ------
@@ -59,4 +55,4 @@ def merge(
         together: Samples | None = join(parts, align)
         if together is not None:
             return together
-    return reported(merge_histograms([part.histogram() for part in parts]))
+    return merge_histograms([part.histogram() for part in parts])

@@ -743,12 +743,6 @@ def merge_histograms(parts: Sequence[Histogram]) -> Histogram:
     )
 
 
-def reported(histogram: Histogram) -> Histogram:
-    """Return a sum unchanged and report its loss of resolution; see `core.run.reporting`."""
-    histogram.run.report(*(note for note in histogram.run.notes if note.startswith(COST)))
-    return histogram
-
-
 def _sum_of_reported(parts: Sequence[Histogram]) -> dict[str, float]:
     """Statistics of the sum that follow from those that every part reports."""
     reported_stats: dict[str, float] = {}

@@ -31,7 +31,6 @@ from latencykit.core.histogram import (
     as_interval,
     merge_histograms,
     of_interval,
-    reported,
     with_timeouts,
 )
 from latencykit.core.log_cache import SharedCache
@@ -420,7 +419,7 @@ class HistogramLog(HistogramBacked, Value):
             return with_timeouts(Histogram(like or HdrBuckets(3), none, none, self.unit, run))
         if len(parts) == 1:
             return with_timeouts(parts[0])
-        return with_timeouts(reported(merge_histograms(parts).with_run(**failure_counts(run))))
+        return with_timeouts(merge_histograms(parts).with_run(**failure_counts(run)))
 
     # ------------------------------------------------------------ questions
 

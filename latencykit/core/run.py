@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextvars import ContextVar
+from collections.abc import Iterable, Sequence
 from dataclasses import field
 from typing import Any, Literal, Self, TypeVar
 
@@ -65,7 +63,6 @@ def code_of(note: str) -> str:
     return getattr(note, "code", "")
 
 
-_report: ContextVar[Callable[[str], None] | None] = ContextVar("report", default=None)
 FAILURES = ("failed", "timeouts", "dropped", "unfinished")
 
 
@@ -189,31 +186,6 @@ class Run:
         """
         joined = tuple(dict.fromkeys((*self.notes, *notes)))
         return self if joined == self.notes else self.replace(notes=joined)
-
-    def report(self, *notes: str) -> None:
-        """Pass on notes that arise long after reading to the block of `reporting`, if any."""
-        pass_on = _report.get()
-        if pass_on is not None:
-            for note in notes:
-                pass_on(f"{self.source}: {note}" if self.source else note)
-
-
-@contextlib.contextmanager
-def reporting(pass_on: Callable[[str], None]) -> Iterator[None]:
-    """While the block runs, pass on each note that a run reports, once."""
-    # A log is summed up long after it was read, when its other notes have been printed.
-    before: set[str] = set()
-
-    def once(text: str) -> None:
-        if text not in before:
-            before.add(text)
-            pass_on(text)
-
-    token = _report.set(once)
-    try:
-        yield
-    finally:
-        _report.reset(token)
 
 
 def require_data(data: object, name: str) -> None:

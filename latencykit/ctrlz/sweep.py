@@ -221,10 +221,6 @@ def sweep(
     progress : callable, optional
         Takes a line of text per run.
 
-    Returns
-    -------
-    Sweep
-
     Raises
     ------
     InvalidArgumentError

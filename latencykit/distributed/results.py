@@ -16,7 +16,7 @@ import numpy as np
 from latencykit._records import record
 from latencykit.core.buckets import Buckets
 from latencykit.core.columns import Words
-from latencykit.core.histogram import Histogram, merge_histograms, of_interval, reported
+from latencykit.core.histogram import Histogram, merge_histograms, of_interval
 from latencykit.core.histogram_log import (
     HistogramLog,
     blocks_of,
@@ -62,7 +62,7 @@ class Totals:
         if len(parts) == 1:
             return replace(parts[0], run=run)
         merged = merge_histograms([replace(part, run=run) for part in parts])
-        return reported(merged.with_run(**failure_counts(run)))
+        return merged.with_run(**failure_counts(run))
 
     @staticmethod
     def sum(totals: Sequence[Totals]) -> Totals:

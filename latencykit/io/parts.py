@@ -19,7 +19,7 @@ from latencykit._typing import is_path_or_frame
 from latencykit.core.blocks import Kept, MemoryPart
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog, blocks_of, interval_tags
-from latencykit.core.run import Measure, Run, reporting, shown_parts
+from latencykit.core.run import Measure, Run, shown_parts
 from latencykit.errors import InvalidArgumentError, LatencyKitError, require
 from latencykit.io.files import source_of
 from latencykit.io.reading import Selection, listed, select, unique_names
@@ -94,17 +94,16 @@ def read_part(
                 total, some = shown_parts(total, parts)
                 named = [(label, total), *some]
             check_series(sum(not data.run.aggregate for _, data in named))
-        with reporting(reports.append):
-            answers: list[tuple[str, object]] = []
-            if any(isinstance(data, HistogramLog) for _, data in named):
-                most = most if named[0][1].run.aggregate else math.inf
-            rows.clear()
-            named.reverse()
-            while named:  # what a series caches is freed before the next
-                name, data = named.pop()
-                asked = len(answers) < most
-                answer = NotAsked(data.run) if not asked else data if ask is None else ask(data)
-                answers.append((name, answer))
+        answers: list[tuple[str, object]] = []
+        if any(isinstance(data, HistogramLog) for _, data in named):
+            most = most if named[0][1].run.aggregate else math.inf
+        rows.clear()
+        named.reverse()
+        while named:  # what a series caches is freed before the next
+            name, data = named.pop()
+            asked = len(answers) < most
+            answer = NotAsked(data.run) if not asked else data if ask is None else ask(data)
+            answers.append((name, answer))
     except LatencyKitError as error:
         return PartResult((), tuple(reports), error)
     return PartResult(tuple(answers), tuple(reports))

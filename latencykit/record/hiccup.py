@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
-from typing import IO
 
 import numpy as np
 
@@ -66,12 +66,32 @@ def hiccup(
         "latencykit measure: response, corrected: schedule, loop: open",
     ]
     asked: BaseException | None = None
+    elapsed = worst = longest = 0
+    following = width
     with whole(Path(path)) as temporary, temporary.open("wb") as stream:
-        meter = _Meter(stream, width, step, head, progress)
+        counter = IntervalCounter(time.time(), width, 3, stream, head)
         try:
-            meter.run(end)
+            with contextlib.closing(_sampled(step)) as samples:
+                while end is None or elapsed < end:
+                    rows = next(samples)
+                    elapsed = int(rows[-1, 2])
+                    if end is not None:  # the slots due before the end, however late noticed
+                        elapsed = min(elapsed, end)
+                        rows = rows[rows[:, 0] * step < end]
+                        rows[:, 1] = np.minimum(rows[:, 1], (end - 1) // step)
+                    for now, late in lateness(rows, step):
+                        counter.add(now if end is None else np.minimum(now, end - 1), late)
+                        worst = max(worst, int(late.max()))
+                    counter.advance(elapsed)
+                    if elapsed >= following:
+                        longest = max(longest, worst)
+                        if progress is not None:
+                            progress(HiccupProgress(elapsed / 1e9, worst, longest))
+                        worst, following = 0, (elapsed // width + 1) * width
         except (KeyboardInterrupt, SystemExit) as ended:  # what was recorded is a log
             asked = ended
+        finally:
+            counter.finish(elapsed)
     if asked is not None:
         raise asked
     from latencykit.io.reading import read
@@ -81,66 +101,25 @@ def hiccup(
     return log
 
 
-class _Meter:
-    """Counts what the sampler says."""
-
-    def __init__(
-        self,
-        stream: IO[bytes],
-        width: int,
-        step: int,
-        head: list[str],
-        progress: Callable[[HiccupProgress], None] | None,
-    ) -> None:
-        self._step, self._progress = step, progress
-        self._counter = IntervalCounter(time.time(), width, 3, stream, head)
-        self._rest = b""
-        self._origin: int | None = None
-        self._elapsed = self._worst = self._max = 0
-        self._next = width
-
-    def run(self, end: int | None) -> None:
-        """Take rows until `end` (ns), or Ctrl+C."""
-        command = own_command("latencykit.record.sampler", str(self._step))
-        with subprocess.Popen(command, stdout=subprocess.PIPE, bufsize=0) as sampler:  # noqa: S603
-            assert sampler.stdout is not None
-            try:
-                while end is None or self._elapsed < end:
-                    data = sampler.stdout.read(1 << 16)
-                    if not data:
-                        raise LatencyKitError(
-                            "the process that measures hiccups was ended from outside"
-                        )
-                    self._take(data, end)
-            finally:
-                sampler.kill()
-                self._counter.finish(self._elapsed)
-
-    def _take(self, data: bytes, end: int | None) -> None:
-        data = self._rest + data
-        complete = len(data) // 24 * 24
-        rows, self._rest = np.frombuffer(data[:complete], np.int64).reshape(-1, 3), data[complete:]
-        if self._origin is None and len(rows):
-            self._origin, rows = int(rows[0, 0]), rows[1:]
-        if not len(rows):
-            return
-        assert self._origin is not None
-        rows = rows - np.array([0, 0, self._origin])
-        self._elapsed = int(rows[-1, 2])
-        if end is not None:  # the slots due before the end, however late they were noticed
-            self._elapsed = min(self._elapsed, end)
-            rows = rows[rows[:, 0] * self._step < end]
-            rows[:, 1] = np.minimum(rows[:, 1], (end - 1) // self._step)
-        for now, late in lateness(rows, self._step):
-            self._counter.add(now if end is None else np.minimum(now, end - 1), late)
-            self._worst = max(self._worst, int(late.max()))
-        self._counter.advance(self._elapsed)
-        if self._elapsed >= self._next:
-            self._max = max(self._max, self._worst)
-            if self._progress is not None:
-                self._progress(HiccupProgress(self._elapsed / 1e9, self._worst, self._max))
-            self._worst, width = 0, self._counter.width
-            self._next = (self._elapsed // width + 1) * width
+def _sampled(step: int) -> Generator[Ints, None, None]:
+    """First slot, last slot and time (ns from slot 0) of each wake-up; never ends by itself."""
+    command = own_command("latencykit.record.sampler", str(step))
+    with subprocess.Popen(command, stdout=subprocess.PIPE, bufsize=0) as sampler:  # noqa: S603
+        assert sampler.stdout is not None
+        origin, rest = None, b""
+        try:
+            while data := sampler.stdout.read(1 << 16):
+                data = rest + data
+                complete = len(data) // 24 * 24
+                rows = np.frombuffer(data[:complete], np.int64).reshape(-1, 3)
+                rest = data[complete:]
+                if origin is None and len(rows):
+                    origin, rows = int(rows[0, 0]), rows[1:]
+                if origin is not None and len(rows):
+                    yield rows - np.array([0, 0, origin])
+            raise LatencyKitError("the process that measures hiccups was ended from outside")
+        finally:
+            sampler.kill()
 
 
 def lateness(rows: Ints, step: int) -> Iterator[tuple[Ints, Ints]]:

@@ -16,7 +16,7 @@ from latencykit.core.blocks import Block, MemoryPart, TotalsFold
 from latencykit.core.buckets import HdrBuckets, add_up, cells_of, coarser, grid_of
 from latencykit.core.histogram import Histogram, merge_histograms
 from latencykit.core.histogram_log import HistogramLog, interval_series, scan
-from latencykit.core.run import Run, reporting
+from latencykit.core.run import Run
 from latencykit.io.hgrm import hgrm_lines
 from latencykit.io.hlog import HlogWriter
 from latencykit.io.writing import write_series as write
@@ -307,19 +307,6 @@ def test_an_interval_that_no_reader_could_hold_is_not_written(tmp_path):
         write({"": log.resample("10s")}, tmp_path / "x.hlog")
     write({"": log.resample("10s")}, tmp_path / "x.json")
     assert lk.read(tmp_path / "x.json").histogram().count == 2
-
-
-def test_costs_are_reported_once_and_name_their_source():
-    rows = [(HdrBuckets(3), [5], [1]), (HdrBuckets(2), [900], [1])]
-    log = log_of(rows, run=Run(source="run.hlog"))
-    said: list[str] = []
-    with reporting(said.append):
-        log.histogram()
-        log.between(0, 5).histogram()
-    (text,) = said
-    assert text.startswith("run.hlog: unlike histogram layouts of 2 and 3 digits")
-    log[:2].histogram()
-    assert len(said) == 1
 
 
 def test_a_common_layout_has_the_finest_steps_and_the_fewest_digits():
