@@ -5,18 +5,17 @@ explanation     sent      missing afterwards  slow all of it  in part   besides
 ==============  ========  ==================  ==============  ========  ===========================
 recorded        all due   none                a fifth         the rest  evenly spread, or cut off
 isolated        all due   none                any             few       or a closed loop, by chance
-waits           ≤ 1½ C    all                 C, ≤ half       few       sends resume with replies
-catches up      ≤ 1½ C    none                C, ≤ half       few       the same
+waits           ≤ 1½ C    all                 C, ≤ half       few
+catches up      ≤ 1½ C    none                C, ≤ half       few
 paused          ≤ 1½ C    any                 Poisson(L)      few
 node taken out  any       any                 any             few       soon in the stall
 clock step      ≤ 1½ C    any                 Poisson(L)      few
 ==============  ========  ==================  ==============  ========  ===========================
 
-C: connections that waited, of N in all (where others sent on, D (1 − C / N) of the D due are sent);
-L: requests usually in flight. A term is the deviance of what the record shows from what is
-predicted, in decades: 0 where it is as expected. Terms add up over observations and stalls, priors
-say how common each explanation is in that kind of source, and what fits none of them is none of
-them.
+C: connections that waited; L: requests usually in flight. A term is the deviance of what the record
+shows from what is predicted, in decades: 0 where it is as expected. Terms add up over observations
+and stalls, priors say how common each explanation is in that kind of source, and what fits none of
+them is none of them.
 """
 
 from __future__ import annotations
@@ -30,7 +29,6 @@ from latencykit._typing import Floats
 from latencykit.analysis.stall_records import NEAR, RECORD, StallRecord, poisson_decades
 from latencykit.analysis.stalls import TINY
 from latencykit.core.probability import poisson_at_least
-from latencykit.core.quantiles import median
 
 EXPLANATIONS = {
     "recorded": "a stall that was recorded in full",
@@ -91,16 +89,12 @@ class ModelRules:
     max_waiting: float = 0.5
     # of those due in its first part: they waited, so that more connections came to wait later
     first_waiting: float = 0.8
-    # connections: as many at least were frozen where others sent on
-    min_frozen: float = 2.0
     # of those due: slow requests that delayed no others
     isolated_part: float = 0.25
     # of what was not sent: with less missing in the end, a burst made up for it
     caught_up: float = 0.4
     # decades by which that tells loops that catch up from those that do not
     burst_decades: float = 3.0
-    # decades of sends that resume late, at most
-    max_late_decades: float = 2.0
     # probability that independent users look scheduled, capped or at full speed
     users_scheduled: float = 0.02
     # and that a load generator does not
@@ -186,11 +180,6 @@ def _predictions(
     turns &= (s.partial <= there) & (there <= rules.max_waiting * s.due) & (s.ended == 0)
     waiting = np.where(turns, s.throughout + s.partial, s.throughout)
     none_sent = at_most(s.sent, RECORD.sent_each * waiting + alone_sent)
-    if connections and s.timed:  # k of N were frozen: the others sent on
-        frozen = np.minimum(s.throughout / connections, 1.0)
-        others = -poisson_decades(s.sent, (1 - frozen) * s.due + s.throughout)
-        several = s.throughout >= rules.min_frozen
-        none_sent = np.where(several, np.maximum(none_sent, others), none_sent)
     by_chance = rules.part_of_waiting if s.timed else rules.part_of_waiting_untimed
     chance_part = (rules.part_of_due if s.timed else 0.0) * s.due + by_chance * s.throughout + 0.5
     few_partly = at_most(s.partial, chance_part + waiting - s.throughout)
@@ -201,9 +190,6 @@ def _predictions(
     back = np.abs(s.missing) <= rules.caught_up * np.maximum(s.due - s.sent, 1.0)
     never = np.where(back & s.timed, -rules.burst_decades, 0.0)
     later = np.where(~back & s.timed & ~s.ended, -rules.burst_decades, 0.0)  # or the run was over
-    interval = max(float(median(s.throughout)) / max(s.rate, TINY), TINY)  # of a connection
-    delay = s.resumed / max(2 * interval + s.baseline, TINY) - 1
-    promptly = -np.clip(delay / math.log(10), 0.0, rules.max_late_decades)
     generator = zero + (math.log10(rules.generator_unscheduled) if s.scheduled is False else 0.0)
     users = zero + (math.log10(rules.users_scheduled) if s.scheduled else 0.0)
     usual, least = max(s.in_flight, TINY), 10**-RECORD.max_decades
@@ -231,10 +217,7 @@ def _predictions(
             went_on = np.maximum(went_on + isolated_part, 0.0) - isolated_part
     if not s.sends_known or source == "waiting generator":
         went_on = zero - np.inf
-    by_replies = {
-        _SENT: none_sent, "slow in part": few_partly, "sends resume": promptly,
-        "schedule": generator,
-    }  # fmt: skip
+    by_replies = {_SENT: none_sent, "slow in part": few_partly, "schedule": generator}
     recorded = -np.minimum(s.lack, RECORD.max_decades)
     was_cut = cut_off > recorded + all_partly + uneven
     terms = {

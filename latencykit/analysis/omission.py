@@ -22,7 +22,7 @@ from latencykit.analysis.facts import FACTS, Facts, facts_of
 from latencykit.analysis.given import as_data
 from latencykit.analysis.period import period_of
 from latencykit.analysis.stall_records import StallRecord, stall_record
-from latencykit.analysis.stalls import TINY, TRACE, Stalls, stall_candidates, usual_rate
+from latencykit.analysis.stalls import TINY, TRACE, Stalls, stall_candidates
 from latencykit.analysis.timeouts import suspected_timeout
 from latencykit.core.buckets import HdrBuckets
 from latencykit.core.consistency import contradiction
@@ -141,7 +141,7 @@ def diagnose(
             facts = replace(facts, estimated_connections=number)
         if facts.corrected_by not in ("us", "tool", "schedule"):
             corrected = corrected_distribution(facts, left, explained)
-    bound = omission_bound(facts, stalls) if facts.measured else None
+    bound = omission_bound(facts) if facts.measured else None
     findings = _findings(facts, left, stalls)
     material = False  # the mean or a supported percentile moves by more than a tenth
     if corrected is not None:
@@ -429,9 +429,6 @@ class BoundRules:
     min_reached_share: float = 0.4
     # medians: the usual request is shorter
     usual_medians: float = 20.0
-    # of the requests due within an interval's longest request: others were answered meanwhile
-    went_on_share: float = 0.8
-    min_due: float = 20.0
     # slow requests that end together, beyond chance: part of a server stopped
     together_share: float = 0.5
     together_medians: float = 10.0
@@ -452,7 +449,7 @@ class BoundRules:
 BOUND = BoundRules()
 
 
-def omission_bound(facts: Facts, stalls: Stalls) -> Bound | None:
+def omission_bound(facts: Facts) -> Bound | None:
     """Bound what was omitted: a connection sends no faster than it gets replies."""
     # A request of length v, as far as a stall that the run leaves room for can have caused it, kept
     # its connection from sending at most v / m − 1 others, where m is the usual latency or, if that
@@ -489,17 +486,6 @@ def omission_bound(facts: Facts, stalls: Stalls) -> Bound | None:
             together = chance < BOUND.max_probability
         if not together:
             stall = min(stall, float(trace.silences.max(initial=0.0)))
-    elif facts.series is not None and not len(stalls):
-        # Of an interval's longest request, if others may not have been answered meanwhile.
-        series, rate = facts.series, usual_rate(facts.series)
-        worst = np.nan_to_num(series.max) * NANOSECONDS.get(series.unit, 1.0) / 1e9
-        begun = np.searchsorted(series.start, series.start + series.length - worst)
-        first = np.minimum(begun, np.arange(worst.size))
-        due = rate * (series.start - series.start[first])
-        counted = np.concatenate(([0], np.cumsum(series.count)))
-        replies = counted[:-1] - counted[first]
-        answered = (due >= BOUND.min_due) & (replies >= BOUND.went_on_share * due)
-        stall = min(stall, float(worst[~answered].max(initial=0.0)))
     caused = np.minimum(value, stall * 1e9)
 
     # The most of the requests due while those of each length or longer ran that were not sent.

@@ -124,7 +124,6 @@ class StallRecord:
     baseline: float  # median latency
     rate: float  # of requests due
     count: float  # of all requests
-    resumed: Floats = _NONE  # from the first reply to the next send
     lull: Floats = _NONE  # decades by which so few sends are unusual if sends went on
     lack: Floats = _NONE  # decades by which what is missing in the end is unusual if all is there
     is_uniform: Flags = _NONE  # latencies are spread evenly up to the longest
@@ -233,23 +232,13 @@ def _of_trace(facts: Facts, trace: Trace, stalls: Stalls) -> StallRecord | None:
     due = rates * np.maximum(stop - begin, 0.0)
     inside = (waited[0] > early[:, None]) & (waited[0] < np.minimum(late, stop)[:, None])
     partial: Floats = (inside & waited[1]).sum(axis=1).astype(np.float64)
-    missing, resumed = np.zeros((2, length.size))
+    missing = np.zeros(length.size)
     for k in range(length.size):
         a, b, d = float(begin[k]), float(end[k]), float(length[k])
         limit = float(begin[k + 1]) if k + 1 < length.size else max(trace.span, b)
         at = np.linspace(b, min(b + RECORD.burst_lengths * d, max(limit, b)), RECORD.burst_moments)
         left = rates[k] * (at - a) - sends(np.full(at.size, a), at + TINY)
         missing[k] = due[k] - sent[k] if ended[k] else left[np.argmin(np.abs(left))]
-        window = (b - RECORD.edge * d - trace.clock_resolution, b + throughout[k] / max(rate, TINY))
-        first, last_one = np.searchsorted(trace.ends, window, "right").tolist()
-        replies = trace.by_end[first:last_one]
-        replies = replies[trace.start[replies] < b - d / 2]
-        if replies.size:
-            reply = float(trace.end[replies].min())
-            following = trace.start[np.searchsorted(trace.start, reply - trace.clock_resolution) :][
-                :1
-            ]
-            resumed[k] = max(float(following.sum()) - reply, 0.0) if following.size else 0.0
     lull = np.zeros(length.size)
     for k, lasted in enumerate((stop - begin).tolist()):
         width = max(lasted / RECORD.window_parts, trace.span / RECORD.max_bins, TINY)
@@ -269,17 +258,10 @@ def _of_trace(facts: Facts, trace: Trace, stalls: Stalls) -> StallRecord | None:
     total = due.sum()
     pooled = total >= RECORD.min_due and sent.sum() >= RECORD.min_sent_share * total
     is_uniform |= pooled & (sent >= due / 2) & (length.size > 2)
-    as_slow = np.array(
-        [
-            ((trace.latency > d / 2) & ((trace.end < b - d / 2) | (trace.start > b))).sum()
-            for d, b in zip(length, end, strict=True)
-        ]
-    )
     blur = rate * step
     if step:  # neither silences nor the order of sends and replies are known
         sent = np.maximum(sent - blur, np.minimum(sent, throughout))
         tail = np.full(length.size, slowest_of(facts.histogram).decades)
-        resumed = 0 * resumed
     elif trace.answers.size < TAIL.min_silences:
         tail = np.full(length.size, RECORD.max_decades)
     else:  # by how much each silence is unusual in a closed loop where nothing stopped
@@ -308,8 +290,8 @@ def _of_trace(facts: Facts, trace: Trace, stalls: Stalls) -> StallRecord | None:
         tail = np.maximum(own, _overlap_decades(work, length, throughout, trace.span))
     return StallRecord(
         length, due, sent, missing, throughout, partial, np.clip(tail, 0.0, RECORD.max_decades),
-        trace.baseline, rate, trace.start.size, resumed=resumed, lull=lull, lack=lull,
-        is_uniform=is_uniform, ended=ended, last=as_slow * length / max(trace.span, TINY),
+        trace.baseline, rate, trace.start.size, lull=lull, lack=lull,
+        is_uniform=is_uniform, ended=ended,
         listed=np.asarray(stalls.missing[kept] if len(stalls) else 0.0, np.float64),
         slack=np.asarray(blur), in_flight=float(trace.latency[~trace.slow].sum()) / quiet,
         scheduled=scheduled, blur=blur,
