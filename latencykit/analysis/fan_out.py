@@ -15,7 +15,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import field, fields, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -392,14 +392,10 @@ class FanOut(Distribution):
     def _leaf_evidence(self) -> Evidence:
         return self.leaf.evidence() if self.evidence is None else self.evidence
 
-    def to_unit(self, unit: str) -> FanOut:
+    def to_unit(self, unit: str) -> Self:
         """Return the same fan-out in another unit."""
-        if unit == self.unit:
-            return self
-        users = super().to_unit(unit)
         fastest = None if self.fastest is None else self.fastest.to_unit(unit)
-        changes = {item.name: getattr(users, item.name) for item in fields(Distribution)}
-        return replace(self, leaf=self.leaf.to_unit(unit), fastest=fastest, **changes)
+        return replace(super().to_unit(unit), leaf=self.leaf.to_unit(unit), fastest=fastest)
 
     def __str__(self) -> str:
         calls = f"{self.n:,} call{'s' * (self.n > 1)}"

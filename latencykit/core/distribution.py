@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import field
-from typing import TYPE_CHECKING, overload
+from dataclasses import field, replace
+from typing import TYPE_CHECKING, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -140,15 +140,15 @@ class Distribution(Percentiles, Value):
         """The usual percentiles; see `percentiles`."""
         return self.percentiles()
 
-    def to_unit(self, unit: str) -> Distribution:
+    def to_unit(self, unit: str) -> Self:
         """Return the same distribution in another unit."""
         if unit == self.unit:
             return self
         factor = unit_factor(self.unit, unit)
-        run, bound = self.run.replace(unit=unit), self.censored_at * factor
-        return Distribution(
-            self.buckets.scaled(factor), self.index, self.probabilities, unit, run, bound
-        )
+        return replace(
+            self, buckets=self.buckets.scaled(factor), unit=unit, run=self.run.replace(unit=unit),
+            censored_at=self.censored_at * factor,
+        )  # fmt: skip
 
     def _repr_html_(self) -> str:
         from latencykit.core.key_statistics import html_of

@@ -25,7 +25,6 @@ from latencykit._records import record
 from latencykit._text import printable
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog
-from latencykit.core.repr_html import listing_html
 from latencykit.core.run import Note
 from latencykit.core.summary import Summary
 from latencykit.ctrlz.client import PORTS, loopback
@@ -65,14 +64,11 @@ from latencykit.io.source import Data, ReadOptions, Source
 from latencykit.units import (
     format_count,
     format_duration,
-    format_percentile,
     format_rate,
     parse_duration,
 )
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from latencykit.core.samples import Samples
 
 PLACES = (
@@ -502,27 +498,6 @@ class Calibration:
     load: Mapping[str, Any] = field(default_factory=dict, repr=False)
     server: Mapping[str, Any] = field(default_factory=dict, repr=False)
     machine: Mapping[str, Any] = field(default_factory=dict, repr=False)
-
-    @property
-    def table(self) -> pd.DataFrame:
-        """One row per percentile: reported, truth, ratio; ns."""
-        import pandas as pd
-
-        rows = {row.percentile: (row.reported, row.truth, row.ratio) for row in self.rows}
-        table = pd.DataFrame.from_dict(rows, orient="index", columns=["reported", "truth", "ratio"])
-        return table.rename_axis("percentile")
-
-    def _repr_html_(self) -> str:
-        rows = [
-            (
-                f"p{format_percentile(row.percentile)}",
-                format_duration(row.reported),
-                "" if row.truth is None else format_duration(row.truth),
-            )
-            for row in self.rows
-        ]
-        title = f"{self.tool or 'Load generator'}: {self.verdict}"
-        return listing_html(title, ("", "reported", "truth"), rows, [*self.reasons, *self.notes])
 
 
 def ctrlz(
