@@ -152,11 +152,12 @@ def whole_nanoseconds(stamps: ArrayLike, unit: str) -> NDArray[np.int64]:
     """Return points in time of a unit as whole nanoseconds, int64 of the same shape."""
     # A stamp such as 1795220202.323 s is meant to the microsecond at best; a float64 of its
     # nanoseconds would be off by up to 128.
-    array = np.asarray(stamps)
-    micro = NANOSECONDS[unit] / 1e3
-    if array.dtype.kind in "iu" or unit == "ns":
-        return np.asarray(np.rint(array).astype(np.int64) * np.int64(NANOSECONDS[unit]))
-    return np.asarray(np.rint(array * micro).astype(np.int64) * 1000)
+    array, factor = np.asarray(stamps), NANOSECONDS[unit]
+    if array.dtype.kind in "iu":
+        return np.asarray(array.astype(np.int64) * np.int64(factor))
+    exact = unit == "ns" or np.abs(array).max(initial=0) * factor < 2**53
+    step = 1 if exact else 1000
+    return np.asarray(np.rint(array * (factor / step)).astype(np.int64) * step)
 
 
 def unique_name(name: str, taken: Container[str]) -> str:
@@ -281,6 +282,9 @@ def samples_of(
     # that are `apart`, then each.
     kept, left_out = without_negative(columns, options)
     further, code = kept.pop("columns", {}), kept.pop("code", None)
+    start = kept.get("start", np.zeros(0))
+    if run.start is None and start.size and start.min() >= 10**17:  # points in time
+        run = run.replace(start=float(start.min()) / 1e9)
     samples = Samples(run=run.with_notes(*left_out), unit=unit, **kept).with_columns(further)
     used = [] if code is None else distinct(code).tolist()
     if len(used) < 2:

@@ -17,7 +17,6 @@ import numpy as np
 
 from latencykit._records import record
 from latencykit._text import printable
-from latencykit._typing import AnyArray
 from latencykit.core.columns import coded
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import Note, Run
@@ -354,10 +353,13 @@ class Rows:
     """Which columns of a table have the facts of each request."""
 
     run: Run
-    columns: str  # the header, joined with commas, of a table that has none of its own
+    columns: str  # the header, joined with `sep`, of a table that has none of its own
     duration: str  # columns of the latency in the run's unit, and of when the request began
     start: str = ""
-    status: str = ""  # column of HTTP's status, of which 400 and more are failures
+    end: str = ""  # or of when it ended
+    clock: str = ""  # the unit of these, where it is another
+    sep: str = ","
+    status: str = ""  # column of HTTP's status, of which all but 100 to 399 are failures
     operation: str = ""  # columns of words: each operation is a series
     connection: str = ""
     numbers: tuple[str, ...] = ()  # further columns that `finish` takes, if they are there
@@ -375,18 +377,19 @@ class Rows:
         headed = self.duration in first
         escaped = re.escape(self.duration)
         beside = re.search(rf"{escaped}([,;\t|])|([,;\t|]){escaped}", first) if headed else None
-        sep = (beside[1] or beside[2]) if beside else ","
-        columns = tuple(first.split(sep) if headed else self.columns.split(","))
-        numbers = [self.duration, self.start, self.status, *self.numbers]
+        sep = (beside[1] or beside[2]) if beside else self.sep
+        columns = tuple(first.split(sep) if headed else self.columns.split(self.sep))
+        numbers = [self.duration, self.start, self.end, self.status, *self.numbers]
         words = [self.operation, self.connection, *self.words]
         numbers, words = ([name for name in names if name in columns] for names in (numbers, words))
         used = {*numbers, *words}
         further = [name for name in columns if name not in used] if options.columns else []
-        most = 9.2e18 / NANOSECONDS[self.run.unit]
+        units = dict.fromkeys((self.start, self.end), self.clock or self.run.unit)
+        units[self.duration] = self.run.unit
         layout = RowLayout(
             columns, tuple(numbers), (*words, *further), sep, skip=int(headed),
             optional=self.numbers, na=("null",),
-            largest={name: most for name in (self.duration, self.start) if name in columns},
+            largest={name: 9.2e18 / NANOSECONDS[unit] for name, unit in units.items()},
         )  # fmt: skip
         frame, notes = read_table(source, options, layout)
         return self.data(frame, (*self.notes, *notes), options)
@@ -395,18 +398,21 @@ class Rows:
         self, frame: dict[str, Any], notes: tuple[str, ...], options: ReadOptions
     ) -> dict[str, Data]:
         """Return the series of a table's rows."""
-        given: dict[str, Any] = {"duration": _whole(frame[self.duration], self.run.unit)}
+        clock, duration = self.clock or self.run.unit, frame[self.duration]
+        given: dict[str, Any] = {"duration": build.whole_nanoseconds(duration, self.run.unit)}
         if self.start in frame:
-            given["start"] = _whole(frame[self.start], self.run.unit)
-        if self.status in frame:
-            given["outcome"] = build.outcome_codes(error=frame[self.status] >= 400)
+            given["start"] = build.whole_nanoseconds(frame[self.start], clock)
+        if self.end in frame:
+            given["start"] = build.whole_nanoseconds(frame[self.end], clock) - given["duration"]
+        if (status := frame.get(self.status)) is not None:
+            given["outcome"] = build.outcome_codes(error=(status < 100) | (status >= 400))
         if self.connection in frame:
             given["connection"] = frame[self.connection].codes
         names: list[str] = []
         if self.operation in frame:
             given["code"], names = coded(frame[self.operation])
         if options.columns:
-            own = (self.duration, self.start)
+            own = (self.duration, self.start, self.end)
             given["columns"] = {
                 name: build.further_cells([cells])
                 for name, cells in frame.items()
@@ -416,10 +422,3 @@ class Rows:
             notes += (self.most_note,)
         given, run = self.finish(frame, given, self.run.replace(unit_from="format", notes=notes))
         return build.samples_of(given, run, options, names, given.pop("apart", ()))
-
-
-def _whole(values: AnyArray, unit: str) -> Any:
-    """A column in whole ns; whole numbers, such as milliseconds since 1970, stay exact."""
-    if values.dtype.kind in "iu":
-        return values.astype(np.int64) * np.int64(NANOSECONDS[unit])
-    return np.rint(build.nanoseconds_of(values, unit)).astype(np.int64)

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import re
 
-import numpy as np
-
 from latencykit._text import format_items, printable
 from latencykit.core.run import CLOSED, Run
-from latencykit.io.build import data_from_points, mixed_note, samples_of, statistics_in, unanswered
-from latencykit.io.declared import TRUNCATED
-from latencykit.io.rows import RowLayout, line_refuser, read_table
+from latencykit.io.build import data_from_points, mixed_note, statistics_in, unanswered
+from latencykit.io.declared import TRUNCATED, Rows
+from latencykit.io.rows import line_refuser
 from latencykit.io.source import Data, ReadOptions, Source
 from latencykit.io.text_reports import (
     Section,
@@ -49,6 +47,7 @@ _FACTS = (
 _COLUMNS = "starttime\tseconds\tctime\tdtime\tttime\twait"
 _RUN = Run(tool="ab", **CLOSED, unit="ms", unit_from="file")
 _ROUNDED = "ab rounds times to whole milliseconds"
+_BY_TIME = "starts are known to the second; rows are sorted by time, and include failed requests"
 _HINT = "ab -g writes every request, and so the full distribution"
 
 
@@ -116,24 +115,6 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:
     return {"": data_from_points(points, max(good, 0), stats, run, "ms")}
 
 
-def read_rows(source: Source, options: ReadOptions) -> dict[str, Data]:
-    """Read every request; the time of its send is known to the second."""
-    largest = {"seconds": 9e9, "ttime": 9e12}
-    columns = tuple(_COLUMNS.split("\t"))
-    layout = RowLayout(columns, ("seconds", "ttime"), sep="\t", skip=1, largest=largest)
-    frame, notes = read_table(source, options, layout)
-    given: dict[str, object] = {
-        "duration": np.rint(frame["ttime"] * 1e6).astype(np.int64),
-        "start": np.rint(frame["seconds"]).astype(np.int64) * 1_000_000_000,
-    }
-    run = _RUN.replace(unit_from="format").with_notes(
-        _ROUNDED,
-        "starts are known to the second; rows are sorted by time, and include failed requests",
-        *notes,
-    )
-    return samples_of(given, run, options)
-
-
 _PERCENT = "Percentage served,Time in ms"
 
 
@@ -162,6 +143,17 @@ FORMATS = {
         ),
         read_text,
     ),
-    "ab-gnuplot": (starts_with(_COLUMNS), read_rows),
+    "ab-gnuplot": (
+        starts_with(_COLUMNS),
+        Rows(
+            run=_RUN,
+            columns=_COLUMNS,
+            sep="\t",
+            duration="ttime",
+            start="seconds",
+            clock="s",
+            notes=(_ROUNDED, _BY_TIME),
+        ),
+    ),
     "ab-csv": (has_match(rf"^{_PERCENT}"), read_percent),
 }

@@ -59,7 +59,6 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
         }  # fmt: skip
         if options.columns:
             given["columns"] = {"status": [str(row.get("status") or "") for row in details]}
-        run = run.replace(start=float((end - duration).min()) / 1e9)
         if (count := int(record.get("count") or 0)) > len(details):
             run = run.with_notes(_FIRST.format(len(details), count))
         return build.samples_of(given, run, options)

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import re
 
-import numpy as np
-
 from latencykit.core.run import CLOSED, Run
-from latencykit.core.samples import OUTCOMES
 from latencykit.io import build
-from latencykit.io.rows import RowLayout, read_table
+from latencykit.io.declared import Rows
 from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 from latencykit.io.text_reports import certain, durations, has_match, plain, text_of_run
 from latencykit.units import parse_duration
@@ -32,24 +29,6 @@ def sniff_log(head: Head) -> Confidence:
     """Recognise the three columns: µs since the epoch, status, µs."""
     fits = [_LINE.fullmatch(line) is not None for line in head.lines[:50]]
     return certain(fits and fits[0] and sum(fits) >= 0.8 * len(fits))
-
-
-def read_log(source: Source, options: ReadOptions) -> dict[str, Data]:
-    """Read every request; a status of 400 and above, or none, is a failure."""
-    names = ("start", "status", "duration")
-    layout = RowLayout(names, names, sep="\t", largest={"start": 9e15, "duration": 9e15})
-    frame, notes = read_table(source, options, layout)
-    status = frame["status"]
-    given = {
-        "start": frame["start"].astype(np.int64),
-        "duration": frame["duration"].astype(np.int64),
-        "outcome": np.where((status < 100) | (status >= 400), OUTCOMES.index("error"), 0),
-    }
-    run = Run(
-        tool="h2load", **CLOSED, unit="us", unit_from="format", notes=notes,
-        start=frame["start"].min() / 1e6 if status.size else None,
-    )  # fmt: skip
-    return build.samples_of(given, run, options, unit="us")
 
 
 def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:
@@ -79,6 +58,16 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:
 
 
 FORMATS = {
-    "h2load-log": (sniff_log, read_log),
+    "h2load-log": (
+        sniff_log,
+        Rows(
+            run=Run(tool="h2load", **CLOSED, unit="us"),
+            columns="start\tstatus\tduration",
+            sep="\t",
+            duration="duration",
+            start="start",
+            status="status",
+        ),
+    ),
     "h2load": (has_match(r"^requests: \d+ total, \d+ started, \d+ done", plain=plain), read_text),
 }

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from latencykit._text import format_items, printable
-from latencykit.core.columns import Words, matching, select
+from latencykit.core.columns import Words, joined, matching, select
 from latencykit.core.run import Run
 from latencykit.core.samples import OUTCOMES
 from latencykit.core.summary import Summary
@@ -37,7 +37,7 @@ from latencykit.io.source import Confidence, Data, Head, ReadOptions, Series, So
 from latencykit.io.text_reports import Section, certain, has_match, plain, starts_with, text_of_run
 from latencykit.units import parse_duration
 
-Points = dict[str, Any]  # stamp, value and outcome of one metric
+Points = dict[str, Any]  # stamp, value and outcome of one metric, or columns of all
 Metrics = dict[str, dict[str, float]]  # of a summary: the numbers of each, times in ms
 
 _MAIN = (
@@ -223,28 +223,18 @@ def read_csv(source: Source, options: ReadOptions) -> Series:
         largest={"timestamp": 9.2e18, "metric_value": 9e12},
     )  # fmt: skip
     frame, notes = read_table(source, options, layout)
-    metrics: dict[str, Points] = {}
-    for name in frame["metric_name"].names.tolist():
-        chosen = matching(frame["metric_name"], name.__eq__)
-        rows: dict[str, Any] = {key: select(cells, chosen) for key, cells in frame.items()}
-        if numeric:  # seconds, ms, µs or ns, by their size
-            stamps = rows["timestamp"].astype(np.int64)
-            factors = (ns for least, ns in _STAMPS if not stamps.size or stamps.max() >= least)
-            stamp = stamps * next(factors)
-        else:
-            stamp = build.iso_nanoseconds(rows["timestamp"].cells.tolist())
-        nothing = Words.of([""] * stamp.size)
-        metrics[name] = {
-            "stamp": stamp,
-            "value": rows["metric_value"].astype(np.float64),
-            "outcome": _outcomes(*(rows.get(word, nothing) for word in _WORDS[1:])),
-        }
-        if options.columns:
-            beside = [word for word in ("status", *further) if word in rows]
-            metrics[name]["columns"] = {word: build.further_cells([rows[word]]) for word in beside}
-    if metrics and all((points["stamp"] % 1_000_000_000 == 0).all() for points in metrics.values()):
+    if numeric:  # seconds, ms, µs or ns, by their size
+        stamps = frame.pop("timestamp").astype(np.int64)
+        factors = (ns for least, ns in _STAMPS if not stamps.size or stamps.max() >= least)
+        stamp = stamps * next(factors)
+    else:
+        stamp = build.iso_nanoseconds(frame.pop("timestamp").cells.tolist())
+    if stamp.size and (stamp % 1_000_000_000 == 0).all():
         notes += ("timestamps are whole seconds: K6_CSV_TIME_FORMAT=unix_nano keeps the rest",)
-    return _series_of_points(metrics, notes, options, source)
+    nothing = Words.named(np.zeros(stamp.size, np.int32), [""])
+    outcome = _outcomes(*(frame.get(word, nothing) for word in _WORDS[1:]))
+    frame |= {"stamp": stamp, "outcome": outcome}
+    return _series_of_points(frame, notes, options, source)
 
 
 def _outcomes(expected: Any, status: Any, code: Any, error: Any) -> NDArray[np.int8]:
@@ -261,7 +251,7 @@ def read_points_json(source: Source, options: ReadOptions) -> Series:
     metric_names, notes = _wanted(options), list[str]()
     names = b"|".join(re.escape(json.dumps(name)[1:-1].encode()) for name in metric_names)
     wanted = re.compile(rb'^[^\n]*"metric" ?: ?"(?:' + names + rb')"[^\n]*', re.MULTILINE)
-    parts: list[dict[str, Points]] = []
+    parts: list[Points] = []
     for first, chunk in line_chunks(source):
         part = None
         begun = len(_BEGUN.findall(chunk))
@@ -281,46 +271,28 @@ def read_points_json(source: Source, options: ReadOptions) -> Series:
                     options.refuse(source, number, "a point without time and value", "both")
             part = _points(records, metric_names, options)
         parts.append(part)
-    metrics: dict[str, Points] = {
-        name: {
-            key: np.concatenate([part[name][key] for part in parts if name in part])
-            for key in ("stamp", "value", "outcome")
-        }
-        for name in {name for part in parts for name in part}
+    columns = dict.fromkeys(key for part in parts for key in part)
+    frame = {
+        key: joined([part.get(key, Words.of([None] * part["stamp"].size)) for part in parts])
+        for key in columns
     }
-    if options.columns:
-        for name, points in metrics.items():
-            tables = [part[name]["columns"] for part in parts if name in part]
-            keys = dict.fromkeys(key for table in tables for key in table)
-            points["columns"] = {
-                key: build.further_cells([table.get(key, table[""]) for table in tables])
-                for key in keys
-                if key
-            }
-    return _series_of_points(metrics, notes, options, source)
+    return _series_of_points(frame, notes, options, source)
 
 
-def _points(
-    records: Sequence[Any], names: Sequence[str], options: ReadOptions
-) -> dict[str, Points]:
-    """Arrays of each metric's points."""
-    metrics: dict[str, Points] = {}
-    for name in names:
-        rows = [row["data"] for row in records if row["metric"] == name and row["type"] == "Point"]
-        if rows:
-            tags = [row.get("tags") or {} for row in rows]
-            cells = ([str(tag.get(word, "")) for tag in tags] for word in _WORDS[1:])
-            metrics[name] = {
-                "stamp": build.iso_nanoseconds([row["time"] for row in rows]),
-                "value": np.array([row["value"] for row in rows], np.float64),
-                "outcome": _outcomes(*cells),
-            }
-            if options.columns:
-                keys = dict.fromkeys(key for tag in tags for key in tag)
-                metrics[name]["columns"] = {
-                    key: Words.of([tag.get(key) for tag in tags]) for key in (*keys, "")
-                }
-    return metrics
+def _points(records: Sequence[Any], names: Sequence[str], options: ReadOptions) -> Points:
+    """The points of some metrics by the names of the CSV's columns."""
+    rows = [row for row in records if row["type"] == "Point" and row["metric"] in names]
+    data = [row["data"] for row in rows]
+    tags = [row.get("tags") or {} for row in data]
+    cells = ([str(tag.get(word, "")) for tag in tags] for word in _WORDS[1:])
+    keys = dict.fromkeys(key for tag in tags for key in tag) if options.columns else ()
+    return {
+        "metric_name": Words.of([row["metric"] for row in rows]),
+        "stamp": build.iso_nanoseconds([row["time"] for row in data]),
+        "metric_value": np.array([row["value"] for row in data], np.float64),
+        "outcome": _outcomes(*cells),
+        **{key: Words.of([tag.get(key) for tag in tags]) for key in keys},
+    }
 
 
 def _wanted(options: ReadOptions) -> tuple[str, ...]:
@@ -328,9 +300,18 @@ def _wanted(options: ReadOptions) -> tuple[str, ...]:
 
 
 def _series_of_points(
-    metrics: dict[str, Points], notes: Sequence[str], options: ReadOptions, source: Source
+    frame: Points, notes: Sequence[str], options: ReadOptions, source: Source
 ) -> Series:
     """Samples of the main metric, or of those asked for; the others describe the run."""
+    name_of, value = frame.pop("metric_name"), frame.pop("metric_value").astype(np.float64)
+    known = {"stamp": frame.pop("stamp"), "value": value, "outcome": frame.pop("outcome")}
+    metrics: dict[str, Points] = {}
+    for name in name_of.names.tolist():
+        rows = matching(name_of, name.__eq__)
+        metrics[name] = {key: column[rows] for key, column in known.items()}
+        if options.columns:
+            cells = {key: build.further_cells([select(c, rows)]) for key, c in frame.items()}
+            metrics[name]["columns"] = cells
     missing = [name for name in options.series if name not in metrics]
     if missing:
         raise InvalidArgumentError(
