@@ -44,7 +44,6 @@ Polars::
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -57,8 +56,9 @@ from latencykit._typing import AnyArray, Floats
 from latencykit.core.blocks import Block, MemoryPart
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog, blocks_of, interval_tags, mapped_through
-from latencykit.errors import InvalidArgumentError, LatencyKitError, MissingPackageError
+from latencykit.errors import InvalidArgumentError, MissingPackageError
 from latencykit.io import native_json as json_native
+from latencykit.io.rows import opened_for_arrow
 from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 
 _KEY = b"latencykit"
@@ -183,7 +183,9 @@ def sniff(head: Head) -> Confidence:
 
 def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read histograms and logs back, a row group at a time: each is a block of one series."""
-    with _opened(source) as file:
+    unfit = (KeyError, TypeError, ValueError, IndexError)
+    with opened_for_arrow(source, "Parquet", *unfit) as content:
+        file = _arrow()[1].ParquetFile(content)
         metadata = file.metadata.metadata or {}
         record = (file.schema_arrow.metadata or {}).get(_KEY) or metadata.get(_KEY)
         if record is None and b"latencykit.history" in metadata:
@@ -235,20 +237,6 @@ def _rebuilt(
         layout = json_native.layout_of(blocks[0].buckets)
         content = {"buckets": layout, "index": blocks[0].index, "counts": blocks[0].counts}
     return json_native.data_of(frame | content)
-
-
-@contextlib.contextmanager
-def _opened(source: Source) -> Iterator[Any]:
-    """Give the opened file; whatever pyarrow raises about it means that it is corrupt."""
-    pa, pq = _arrow()
-    try:
-        with source.open() as stream:
-            yield pq.ParquetFile(stream)
-    except LatencyKitError:
-        raise
-    except (pa.ArrowException, OSError, KeyError, TypeError, ValueError, IndexError) as error:
-        seen = f"the Parquet file is corrupt ({type(error).__name__})"
-        raise source.corrupt(None, seen, "", "convert the original again") from None
 
 
 FORMATS = {"parquet": (sniff, read, write_parquet)}

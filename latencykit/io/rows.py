@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,12 @@ from latencykit._typing import AnyArray, AnySeries, Ints
 from latencykit.core.columns import Cells, Words, encoded, joined, matching, select
 from latencykit.core.run import Note
 from latencykit.core.samples import as_nanoseconds
-from latencykit.errors import CorruptInputError, InputTooLargeError
+from latencykit.errors import (
+    CorruptInputError,
+    InputTooLargeError,
+    LatencyKitError,
+    MissingPackageError,
+)
 from latencykit.io.source import ReadOptions, Source, refuse_rows
 
 if TYPE_CHECKING:
@@ -381,6 +386,23 @@ def bytes_type(kind: Any) -> Any:
     kind = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary()}.get(kind, kind)
     raw = kind in (pa.binary(), pa.large_binary()) or pa.types.is_fixed_size_binary(kind)
     return kind if raw else None
+
+
+@contextlib.contextmanager
+def opened_for_arrow(source: Source, what: str, *further: type[Exception]) -> Iterator[IO[bytes]]:
+    """Open a file for Arrow; its errors, and `further` ones, mean that the file is corrupt."""
+    try:
+        import pyarrow as pa
+    except ImportError as missing:
+        raise MissingPackageError("pyarrow", what, "arrow") from missing
+    with source.open() as stream:
+        try:
+            yield io.BytesIO(source.bytes()) if source.compressed else stream
+        except LatencyKitError:
+            raise
+        except (pa.ArrowException, OSError, UnicodeError, *further) as error:
+            seen = f"the {what.split()[0]} file is corrupt ({type(error).__name__})"
+            raise source.corrupt(None, seen, "", "write it anew") from None
 
 
 def _arrow_cells(column: Any) -> Cells:

@@ -8,17 +8,17 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
 from latencykit._text import printable
 from latencykit._typing import AnyArray
-from latencykit.errors import InvalidArgumentError, LatencyKitError, MissingPackageError
+from latencykit.errors import InvalidArgumentError, LatencyKitError
 from latencykit.io.raw.build_samples import build_data
 from latencykit.io.raw.cells import latency_columns
 from latencykit.io.raw.columns import ColumnPlan, looked_at, plan_of
-from latencykit.io.rows import Table, bytes_type, cells_of, refuse_twice
+from latencykit.io.rows import Table, bytes_type, cells_of, opened_for_arrow, refuse_twice
 from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Source
 from latencykit.io.text_reports import certain, has_match
 
@@ -52,23 +52,6 @@ def _data_of(
 
 
 # ---------------------------------------------------------------- Parquet and Feather
-
-
-@contextmanager
-def _opened(source: Source, what: str) -> Iterator[IO[bytes]]:
-    """Open a file for Arrow, whose errors are those of a corrupt file."""
-    try:
-        import pyarrow as pa
-    except ImportError as missing:
-        raise MissingPackageError("pyarrow", what, "arrow") from missing
-    with source.open() as stream:
-        try:
-            yield io.BytesIO(source.bytes()) if source.compressed else stream
-        except LatencyKitError:
-            raise
-        except (pa.ArrowException, OSError, UnicodeError) as error:
-            seen = f"the {what.split()[0]} file is corrupt ({type(error).__name__})"
-            raise source.corrupt(None, seen, "", "write it anew") from None
 
 
 def _data_of_batches(
@@ -113,7 +96,7 @@ def _data_of_batches(
 
 def read_parquet(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read row group by row group, the wanted columns only."""
-    with _opened(source, "Parquet") as content:
+    with opened_for_arrow(source, "Parquet") as content:
         import pyarrow.parquet as pq
 
         metadata = pq.read_metadata(content)
@@ -141,7 +124,7 @@ def sniff_feather(head: Head) -> Confidence:
 
 def read_feather(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read batch by batch, the wanted columns only."""
-    with _opened(source, "Arrow and Feather files") as data:
+    with opened_for_arrow(source, "Arrow and Feather files") as data:
         from pyarrow import feather, ipc
 
         magic = source.head.data[:6]
