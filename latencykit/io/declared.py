@@ -374,7 +374,7 @@ class Rows:
     def __call__(self, source: Source, options: ReadOptions) -> dict[str, Data]:
         """Read every request."""
         first = source.head.lines[0].strip()
-        headed = self.duration in first
+        headed = self.duration in first and not first[:1].isdigit()
         escaped = re.escape(self.duration)
         beside = re.search(rf"{escaped}([,;\t|])|([,;\t|]){escaped}", first) if headed else None
         sep = (beside[1] or beside[2]) if beside else self.sep

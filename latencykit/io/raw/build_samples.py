@@ -137,7 +137,7 @@ class _Rows:
             for role, column in plan.moments.items()
         }
         if plan.ended is not None:
-            ended = times_of(frame[plan.duration], plan.ended.kind, plan.ended.unit, stamps=True)
+            ended = times_of(frame[plan.duration], plan.kind, plan.ended, stamps=True)
             lasted = np.where(ended.missing, 0, ended.ns - moments["start"].ns)
             times = {"duration": ended._replace(ns=lasted)}
         elif plan.unit_column is not None:  # each in the unit of its row

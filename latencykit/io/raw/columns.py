@@ -83,8 +83,8 @@ class ColumnPlan:
     further: tuple[str, ...] = ()
     # columns of facts about the measurement, which are the run's where every row agrees
     provenance: tuple[str, ...] = ()
-    # what `duration` is where it is the end, and a latency the time since ``moments["start"]``
-    ended: TimestampColumn | None = None
+    # the unit of `duration` where it is the end, and a latency the time since ``moments["start"]``
+    ended: str | None = None
 
     @property
     def numbers(self) -> tuple[str, ...]:
@@ -218,7 +218,7 @@ def plan_of(
         tag=tag.column if tag else None,
         series=roles["series"].column if "series" in roles else None,
         notes=tuple(notes), unit_column=unit_column, shape=shape,
-        ended=TimestampColumn(chosen.column, kind, ended) if bounds else None,
+        ended=ended if bounds else None,
     )  # fmt: skip
 
 

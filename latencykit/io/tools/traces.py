@@ -47,17 +47,11 @@ _SPAN: Schema = {
     6: ("kind", "int"), 7: ("startTimeUnixNano", "fixed64"), 8: ("endTimeUnixNano", "fixed64"),
     9: ("attributes[]", _ATTRIBUTE), 15: ("status", {3: ("code", "int")}),
 }  # fmt: skip
-_SPANS: Schema = {2: ("spans[]", _SPAN)}
-_EXPORT: Schema = {
-    1: (
-        "resourceSpans[]",
-        {
-            1: ("resource", {1: ("attributes[]", _ATTRIBUTE)}),
-            2: ("scopeSpans[]", _SPANS),
-            1000: ("instrumentationLibrarySpans[]", _SPANS),  # before 0.15
-        },
-    )
+_RESOURCE: Schema = {
+    1: ("resource", {1: ("attributes[]", _ATTRIBUTE)}),
+    2: ("scopeSpans[]", {2: ("spans[]", _SPAN)}),
 }
+_EXPORT: Schema = {1: ("resourceSpans[]", _RESOURCE)}
 
 # trace, span, parent, operation, service, kind, start (ns), end (ns; 0: none), failed, attributes
 _Span = tuple[str, str, str, str, str, str, int, int, bool, dict[str, Any]]
@@ -75,8 +69,7 @@ def _otlp(documents: Iterable[JSONObject]) -> Iterator[_Span]:
         for resource in next(filter(None, map(inside.get, _RESOURCES)), ()):
             about = _attributes((resource.get("resource") or {}).get("attributes"))
             service = str(about.pop("service.name", ""))
-            scopes = resource.get("scopeSpans") or resource.get("scope_spans")
-            for scope in scopes or resource.get("instrumentationLibrarySpans") or []:
+            for scope in resource.get("scopeSpans") or resource.get("scope_spans") or []:
                 for span in scope.get("spans") or []:
                     code = str((span.get("status") or {}).get("code", 0))
                     kind = str(span.get("kind", "")).removeprefix("SPAN_KIND_").lower()
@@ -241,9 +234,7 @@ def _read(
 
 def _sniff_otlp_protobuf(head: Head) -> Confidence:
     """Recognise the first span: its ids and its times."""
-    scopes = ("scopeSpans", "instrumentationLibrarySpans")
-    spans = (first(head.data, _EXPORT, "resourceSpans", scope, "spans") for scope in scopes)
-    span = next(filter(None, spans), {})
+    span = first(head.data, _EXPORT, "resourceSpans", "scopeSpans", "spans")
     known = all(_ID.match(span.get(key, "")) for key in ("traceId", "spanId"))
     return certain(known and span.get("startTimeUnixNano"))
 

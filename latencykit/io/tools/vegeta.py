@@ -38,9 +38,10 @@ Columns = dict[str, Any]
 
 _RUN = Run(tool="vegeta", **SCHEDULED, unit="ns", unit_from="format")
 _COLUMNS = (
-    "stamp", "code", "latency", "out", "in", "error", "body", "attack", "seq", "method", "url",
-    "headers",
+    "stamp", "code", "latency", "bytes_out", "bytes_in", "error", "body", "attack", "seq", "method",
+    "url", "headers",
 )  # fmt: skip
+_FURTHER = ("method", "url", "code", "bytes_in", "bytes_out")
 _KEYS = ("timestamp", "latency", "code", "bytes_in", "bytes_out")
 _OFTEN, _LONG = 20, 5e7
 _SECONDS_TO_1970 = 62_135_596_800  # from the year 1, where Go's time begins
@@ -50,20 +51,20 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every request."""
     line, ends, _ = source.head.text.partition("\n")
     columns = _COLUMNS[: len(next(csv.reader([line.rstrip("\r")])))] if ends else _COLUMNS
-    words = tuple(name for name in ("error", "attack") if name in columns)
-    further = tuple(name for name in ("out", "in", "method", "url") if name in columns)
-    further = further if options.columns else ()
+    numbers, asked = ("stamp", "code", "latency"), _FURTHER if options.columns else ()
+    words = [name for name in ("error", "attack", *asked) if name in columns]
+    words = [name for name in words if name not in numbers]
     largest = {"stamp": 9.2e18, "latency": 9.2e18}
-    layout = RowLayout(columns, ("stamp", "code", "latency"), (*words, *further), largest=largest)
+    layout = RowLayout(columns, numbers, tuple(words), largest=largest)
     frame, notes = read_table(source, options, layout)
     given: Columns = {
         "start": frame["stamp"].astype(np.int64),
         "duration": frame["latency"].astype(np.int64),
         "status": frame["code"].astype(np.int64),
     }
-    given |= {name: frame[name] for name in words}
+    given |= {name: frame[name] for name in ("error", "attack") if name in frame}
     if options.columns:
-        names = (*further, "code")
+        names = [name for name in _FURTHER if name in frame]
         given["columns"] = {name: build.further_cells([frame[name]]) for name in names}
     return _series(given, notes, options)
 
@@ -127,9 +128,6 @@ def read_gob(source: Source, options: ReadOptions) -> dict[str, Data]:
             if (cells := columns.get(key)) is not None
         }
     return _series(given, notes, options)
-
-
-_FURTHER = ("method", "url", "code", "bytes_in", "bytes_out")
 
 
 def _series(given: Columns, notes: Sequence[str], options: ReadOptions) -> dict[str, Data]:
