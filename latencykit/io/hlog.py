@@ -77,7 +77,6 @@ T = TypeVar("T")
 YEAR = 365 * 24 * 3600.0
 EPOCH_FROM = 1e8  # a "seconds since epoch" below this is some other clock
 _NEWLINE, _COMMA = b"\n,"
-_FEW_LINES = 64  # of a header
 
 _HEADER = re.compile(rb"#\s*\[\s*(StartTime|BaseTime)\s*:\s*([^\s\]]+)", re.IGNORECASE)
 
@@ -679,7 +678,6 @@ class _Scan:
         self.part = HlogPart(source, self.found, self.refused.row, options.jobs)
         self.kept: MemoryPart | None = None
         self.total: list[Counts] | None = None
-        self.front = b""  # a line that was read after headers
         self.offset = self.number = 0  # bytes and lines that were gone through
         self.limits = current_limits()
 
@@ -688,13 +686,20 @@ class _Scan:
     def run(self) -> None:
         """Go through all lines; remember the intervals."""
         with self.source.open() as stream:
-            pieces = self._pieces(stream)
-            known = self.tags.__getitem__
-            for chunk in pieces:
-                rows = columns_of(chunk, known)
+            while chunk := stream.read(AHEAD):
+                if not chunk.endswith(b"\n"):
+                    chunk += stream.readline(self.limits.line)
+                header: bytes = _ABOVE.match(chunk)[0]  # type: ignore[index]
+                self._lines(header)
+                chunk = chunk[len(header) :] if header else chunk
+                rows = columns_of(chunk, self.tags.__getitem__) if chunk else None
                 if rows is None and chunk.startswith(b"Tag="):  # there may be new tags
                     rows = columns_of(chunk, self._code)
-                if rows is None or len(self.found) + rows.size > self.limits.intervals:
+                if (
+                    rows is None
+                    or len(self.found) + rows.size > self.limits.intervals
+                    or rows["size"].max() >= self.limits.line
+                ):
                     self._lines(chunk)
                     continue
                 self.times.absolute(float(rows["start"][0]))
@@ -727,30 +732,6 @@ class _Scan:
         if size > LONGEST_WORD:
             raise LineError(f"a tag of {size} characters", f"at most {LONGEST_WORD}")
         return self.tags.setdefault(tag, len(self.tags))
-
-    def _pieces(self, stream: IO[bytes]) -> Iterator[bytes]:
-        """Read on, whole lines at a time."""
-        while chunk := self._next(stream):
-            if not chunk.endswith(b"\n"):
-                chunk += stream.readline(self.limits.line)
-            elif chunk in _BLANK:  # there may be millions
-                chunk += stream.read(AHEAD)
-                chunk += stream.readline(self.limits.line)
-            yield chunk
-
-    def _next(self, stream: IO[bytes]) -> bytes:
-        """Read on: headers, then intervals."""
-        if self.times.decided:
-            return stream.read(AHEAD)
-        line, self.front = self.front or stream.readline(self.limits.line), b""
-        headers: list[bytes] = []
-        while line[:1] in (b"#", b'"') and line.endswith(b"\n") and len(headers) < _FEW_LINES:
-            headers.append(line)
-            line = stream.readline(self.limits.line)
-        if headers:
-            self.front = line
-            return b"".join(headers)
-        return line if line[:1] in b'#"\r\n' else line + stream.read(AHEAD)
 
     def _lines(self, chunk: bytes) -> None:
         """Take lines of any kind in, one by one."""
