@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from latencykit._text import format_items, printable
-from latencykit._typing import Floats
+from latencykit._typing import AnyArray, Floats
 from latencykit.core.blocks import Block, MemoryPart
 from latencykit.core.buckets import EdgeBuckets
 from latencykit.core.columns import Cells, Columns, Words, joined
@@ -466,14 +466,19 @@ def histograms_found(series: Mapping[str, Data], empty: int) -> dict[str, Data]:
 # Points in time as text: RFC 3339 and its relatives, many at once.
 
 
-def iso_nanoseconds(texts: Sequence[str]) -> NDArray[np.int64]:
-    """Return nanoseconds since the epoch, int64 of the same length; what names no zone is UTC."""
+def moments_of(texts: Sequence[str], style: str = "ISO8601") -> AnyArray:
+    """Return dates as datetime64, NaT for other texts; what names no zone is UTC."""
     import pandas as pd
 
-    text = pd.Series(list(map(str, texts)), dtype=object)
-    when = as_nanoseconds(pd.to_datetime(text, utc=True, format="ISO8601", errors="coerce"))
+    text = pd.Series(texts, dtype=object)
+    return as_nanoseconds(pd.to_datetime(text, utc=True, format=style, errors="coerce"))
+
+
+def iso_nanoseconds(texts: Sequence[str]) -> NDArray[np.int64]:
+    """Return nanoseconds since the epoch, int64 of the same length; what names no zone is UTC."""
+    when = moments_of([*map(str, texts)])
     if (missing := np.isnat(when)).any():
-        shown = printable(text[int(missing.argmax())], 40)
+        shown = printable(str(texts[int(missing.argmax())]), 40)
         seen = f"{shown!r} is not a date between the years 1678 and 2261"
         raise InvalidArgumentError(seen)
     return np.asarray(when.astype(np.int64))

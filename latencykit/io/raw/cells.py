@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 from latencykit._records import record
 from latencykit._typing import AnyArray, Flags
 from latencykit.core.columns import Cells, Words, coded, matching
-from latencykit.core.samples import as_nanoseconds
 from latencykit.errors import InvalidArgumentError
-from latencykit.io.build import EMPTY, numbers_of, unit_in, word_set, words_in
+from latencykit.io.build import EMPTY, moments_of, numbers_of, unit_in, word_set, words_in
 from latencykit.io.raw.outcomes import failure_in
 from latencykit.units import NANOSECONDS, parse_duration
 
@@ -417,22 +416,17 @@ def _moments(texts: Sequence[str], style: str = "") -> AnyArray:
     if _WEB.match(next(filter(None, texts), "")):
         with contextlib.suppress(ValueError):  # of a day that its month lacks
             return _web_moments(texts)
-    moments = _dates(texts, "ISO8601").copy()
+    moments = moments_of(texts).copy()
     left = [k for k in np.flatnonzero(np.isnat(moments)).tolist() if texts[k] not in EMPTY]
     if left:  # as people, spreadsheets, Gin and web servers write them
         texts = [texts[k] for k in left]
         for pattern, usual in _REWRITTEN:
             texts = [pattern.sub(usual, text) for text in texts]
         for like in ("ISO8601", "%d/%b/%Y:%H:%M:%S %z", style or date_style(texts)):
-            moments[left] = np.where(np.isnat(moments[left]), _dates(texts, like), moments[left])
+            moments[left] = np.where(
+                np.isnat(moments[left]), moments_of(texts, like), moments[left]
+            )
     return moments
-
-
-def _dates(texts: Sequence[str], style: str) -> AnyArray:
-    import pandas as pd
-
-    text = pd.Series(texts, dtype=object)
-    return as_nanoseconds(pd.to_datetime(text, utc=True, format=style, errors="coerce"))
 
 
 def date_style(texts: Sequence[str]) -> str:
@@ -445,7 +439,7 @@ def date_style(texts: Sequence[str]) -> str:
         warnings.simplefilter("ignore", UserWarning)  # that a date allows one order only
         styles = [guess_datetime_format(first, dayfirst=day) for day in (False, True)]
     return min(
-        filter(None, styles), key=lambda like: np.isnat(_dates(texts, like)).sum(), default=""
+        filter(None, styles), key=lambda like: np.isnat(moments_of(texts, like)).sum(), default=""
     )
 
 

@@ -8,7 +8,6 @@ A transaction controller writes a row that sums up the samples in it.
 from __future__ import annotations
 
 import re
-import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -20,6 +19,7 @@ from latencykit.core.run import CLOSED, Note, Run
 from latencykit.io import json_text
 from latencykit.io.build import further_cells, numbers_of, outcome_codes
 from latencykit.io.declared import Json, Report, Rows, report_of
+from latencykit.io.raw.cells import times_of
 from latencykit.io.rows import line_chunks
 from latencykit.io.source import Confidence, Data, Head, ReadOptions, Series, Source
 from latencykit.io.text_reports import has_match, plain, text_of_run
@@ -98,26 +98,17 @@ def _dated(
     frame: dict[str, Any], given: dict[str, Any], run: Run, source: Source
 ) -> tuple[dict[str, Any], Run]:
     """Dates, or times of a day, in place of ms since the epoch."""
-    import pandas as pd
-
-    stamps = pd.Series(frame["timeStamp"].cells).astype(str)
-    clock = bool(stamps.str.fullmatch(_CLOCK).all())
-    try:
-        with warnings.catch_warnings():
-            # pandas would guess the format of each cell on its own.
-            warnings.simplefilter("error", UserWarning)
-            dates = "1970-01-01 " + stamps if clock else stamps
-            when = pd.to_datetime(dates, utc=True).dt.tz_localize(None)
-        bad = "it is empty" if when.isna().any() else ""
-    except UserWarning:
-        bad = printable(stamps.iloc[0], 40)
-    except (ValueError, OverflowError) as error:
-        bad = printable(str(error), 80)
-    if bad:
-        seen = f"timeStamp is not a date that can be read ({bad})"
+    cells = frame["timeStamp"]
+    clock = all(re.fullmatch(_CLOCK, text) for text in cells.names.tolist())
+    dates = [f"1970-01-01 {text}" if clock else text for text in cells.names.tolist()]
+    times = times_of(Words.named(cells.codes, dates), "moment", "")
+    bad = times.missing | times.corrupt
+    if bad.any():
+        shown = printable(str(cells.cells[bad.argmax()]), 40)
+        seen = f"timeStamp is not a date that can be read ({shown})"
         hint = "set jmeter.save.saveservice.timestamp_format=ms"
         raise source.corrupt(2, seen, "milliseconds since the epoch", hint)
-    ms = when.to_numpy().astype("datetime64[ms]").astype(np.int64)
+    ms = times.ns // 1_000_000
     note = "timeStamp contains dates without a time zone; they were taken as UTC"
     if clock:  # rows are written when their requests end: far back is the next day
         ms += np.cumsum(np.diff(ms, prepend=ms[:1]) < -_DAY // 2) * _DAY
