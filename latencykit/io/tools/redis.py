@@ -1,4 +1,4 @@
-"""Load tools of Redis: memtier_benchmark and redis-benchmark.
+"""Load tools of Redis, memtier_benchmark and redis-benchmark, and the histogram of redis-cli.
 
 memtier_benchmark: its JSON, with a whole HdrHistogram (µs) of every command, and its tables. The
 ``.txt`` files of ``--hdr-file-prefix`` are percentile text, its ``.hgrm`` files interval logs.
@@ -17,13 +17,13 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import Any
 
 import numpy as np
 
 from latencykit._text import format_items, printable
-from latencykit.core.run import CLOSED, Run
+from latencykit.core.run import CLOSED, SERVER_SIDE, Run
 from latencykit.core.summary import Summary
 from latencykit.io import build, json_text
 from latencykit.io.source import Confidence, Data, Head, ReadOptions, Series, Source
@@ -344,7 +344,39 @@ def read_csv(source: Source, options: ReadOptions) -> Series:
         raise source.corrupt(None, seen, "latencies", _HINT)
 
 
+# ------------------------------------------------------------
+# ``redis-cli latency histogram`` prints per command how many calls took up to 1.032 · 2**k µs,
+# rounded down to whole ones: buckets of an HdrHistogram of two digits. Above 1 s all are counted
+# as 1 s.
+
+_SERVER = Run(tool="redis", measure="service", unit="ns", notes=(SERVER_SIDE,))
+_HISTOGRAM = r'\bcalls[\s":),=>integr(\d#]{1,60}\bhistogram_usec\b'
+
+
+def read_histogram(source: Source, options: ReadOptions) -> Series:
+    """Read the calls of every command, whatever redis-cli puts around the words."""
+    text = source.text()
+    if text.lstrip().startswith("{"):
+        json_text.load(source)  # which says where it is corrupt
+    words = re.findall(r'[^\s"{}:,]+', re.sub(r"\d{1,6}[)#]\s|\(integer\)|=>", " ", text))
+    begins = [k - 1 for k, word in enumerate(words) if word == "calls"]
+    for begin, end in zip(begins, [*begins[1:], len(words)], strict=True):
+        pairs = list(takewhile(str.isdigit, words[begin + 2 : begin + 3] + words[begin + 4 : end]))
+        if len(pairs) < 3 or pairs[0] != pairs[-1]:
+            seen = f"the histogram of {words[begin]!r} is incomplete"
+            raise source.corrupt(None, seen, f"{''.join(pairs[:1])} calls", "is it cut off?")
+        edge, calls = np.array(pairs[1:], np.float64).reshape(-1, 2).T
+        high = 1032 * 2.0 ** np.rint(np.log2(np.maximum(edge, 1) / 1.032))
+        counts = np.diff(calls, prepend=0)
+        late = high > 1e9
+        yield words[begin], build.data_from_buckets(
+            np.where(high > 1032, high / 2, 0)[~late], high[~late], counts[~late], _SERVER,
+            above=int(counts[late].sum()), bound=1e9,
+        )  # fmt: skip
+
+
 FORMATS = {
+    "redis-histogram": (has_match(_HISTOGRAM), read_histogram),
     "memtier-json": read_memtier_json,
     "memtier": (has_match(r"^Type +Ops/sec "), read_memtier_text),
     "redis-benchmark": (sniff_text, read_text),
