@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
-from typing import Any
+from html import unescape
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -13,6 +15,9 @@ from latencykit.plot.series import as_series
 from latencykit.views.page import page_html
 from tests.conftest import RAW
 from tests.io.test_contract import cases
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 pytestmark = [pytest.mark.needs_tool, pytest.mark.slow]
 
@@ -27,11 +32,7 @@ LOOK = """() => ({
     odd: /NaN|undefined|null|Infinity/.test(document.querySelector('main').innerHTML),
     rows: [...document.querySelectorAll('#numbers tr')].map(
         row => [...row.cells].map(cell => cell.textContent)),
-    counts: [...document.querySelectorAll('#numbers td[data-count]')].map(
-        cell => cell.dataset.count),
 })"""
-
-
 FRAME = "<iframe style='width: 1280px; height: 900px; border: 0'></iframe>"
 
 
@@ -44,11 +45,20 @@ class Tab:
     def __init__(self, browser: Any) -> None:
         self.tab = browser.new_page(viewport={"width": 1300, "height": 920})
         self.said: list[str] = []
+        self.kinds: set[Any] = set()
         self.tab.on("console", lambda message: self.said.append(message.text))
         self.tab.on("pageerror", lambda error: self.said.append(str(error)))
 
     def show(self, data: Any, **options: Any) -> dict[str, Any]:
-        return self.look(page_html(data, **options))
+        """Of data that the script treats as it did others, only the table that the page comes with."""
+        text = page_html(data, **options)
+        model = re.search("<script type='application/json' id='model'>(.*?)</script>", text)
+        kind = frozenset(features(json.loads(model[1])))
+        seen = {"rows": rows_of(text), "counts": re.findall(r"data-count='(\d*)'", text)}
+        if kind in self.kinds:
+            return seen
+        self.kinds.add(kind)
+        return seen | self.look(text)
 
     def look(self, text: str) -> dict[str, Any]:
         self.said.clear()
@@ -57,7 +67,25 @@ class Tab:
         self.page.set_content(text)
         self.page.wait_for_selector("html[data-ready], #trouble:not([hidden])", state="attached")
         seen: dict[str, Any] = self.page.evaluate(LOOK)
+        assert seen["rows"] == rows_of(text)
         return seen
+
+
+def features(part: Any, path: str = "") -> Iterator[object]:
+    """What the script can branch on in a page's data: keys and types, and what is empty or zero."""
+    if isinstance(part, dict | list):
+        yield path, min(len(part), 2)
+        for key, one in part.items() if isinstance(part, dict) else enumerate(part):
+            yield from features(one, f"{path}.{key if isinstance(part, dict) else ''}")
+    else:
+        yield path, {int: float}.get(type(part), type(part)), bool(part)
+
+
+def rows_of(text: str) -> list[list[str]]:
+    """The table beside the curve, as the page comes."""
+    rows = re.findall(r"<tr data-series=.*?</tr>", text)
+    cells = [re.findall(r"<t[hd][ >].*?</t[hd]>", row) for row in rows]
+    return [[unescape(re.sub("<[^>]*>", "", cell)) for cell in row] for row in cells]
 
 
 @pytest.fixture(scope="module")
@@ -67,8 +95,10 @@ def tab(browser: Any) -> Tab:
 
 def assert_drawn(tab: Tab, seen: dict[str, Any], data: Any) -> None:
     """The page reports no error, every plot shows something, and the table has the data's numbers."""
-    assert (tab.said, seen["trouble"], seen["odd"]) == ([], [], False)
-    assert all(seen["plots"])
+    if "drawn" in seen:
+        assert (tab.said, seen["trouble"], seen["odd"]) == ([], [], False)
+        assert all(seen["plots"])
+        assert seen["drawn"] or seen["reasons"]
     series = as_series(data)
     every = zip(seen["rows"], seen["counts"], strict=True)
     measured = [(row, count) for row, count in every if not row[0].endswith(", corrected")]
@@ -87,9 +117,8 @@ def assert_drawn(tab: Tab, seen: dict[str, Any], data: Any) -> None:
             held = counted.reported_percentiles
             empty |= not {*held, *counted.stats}
         assert any(row[2:]) or empty
-        if not held:
+        if not held and "curve" in seen:
             assert "nothing to draw" in seen["curve"] or "no distribution to draw" in seen["curve"]
-    assert seen["drawn"] or seen["reasons"]
 
 
 @cases()
@@ -199,7 +228,7 @@ def test_the_page_of_every_data_type_draws(tab, kind):
 
 def test_a_summary_shows_the_count_and_the_numbers_that_the_tool_printed(tab):
     summary = lk.Summary({"mean": 1.2e6, "min": 1e5}, {50.0: 9e5, 66.0: 1e6, 99.0: 4e6}, 1234)
-    seen = tab.show({"ab": summary})
+    seen = tab.look(page_html({"ab": summary}))
     script = "bodies => [...bodies[0].parentNode.tHead.rows[0].cells].map(cell => cell.textContent)"
     head = tab.page.eval_on_selector_all("#numbers", script)
     (row,) = seen["rows"]
