@@ -202,12 +202,12 @@ def _hidden(page: Any) -> int:
     )
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+@pytest.mark.parametrize(("width", "scheme", "step"), [(1280, "light", 4), (390, "dark", 1)])
 def test_a_lesson_shows_nothing_below_a_question_before_its_answer(
-    site: Path, address: str, browser: Any, width: int, scheme: str
+    site: Path, address: str, browser: Any, width: int, scheme: str, step: int
 ):
-    lessons = sorted(path.name for path in (site / "lessons").glob("[0-9]*.html"))
-    assert len(lessons) == 13
+    lessons = sorted(path.name for path in (site / "lessons").glob("[0-9]*.html"))[::step]
+    assert len(lessons) == (13 + step - 1) // step
     context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
     page = context.new_page()
     errors: list[str] = []
