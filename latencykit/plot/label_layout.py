@@ -9,6 +9,7 @@ This is plain geometry in pixels; the artists are below.
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -146,11 +147,10 @@ def _judged(
     for number, points in enumerate(curves):
         if not len(points):
             continue
-        x, y = points[None, :, 0], points[None, :, 1]
-        dx = np.maximum(np.maximum(left - x, x - right), 0.0)
-        dy = np.maximum(np.maximum(lower - y, y - upper), 0.0)
-        squares = dx * dx + dy * dy
-        hits += (squares < _CLEAR * _CLEAR).sum(1)
+        x, y = points.T[:, None, :]
+        squares = np.square(np.clip(x, left, right) - x)
+        squares += np.square(np.clip(y, lower, upper) - y)
+        hits += np.count_nonzero(squares < _CLEAR * _CLEAR, axis=1)
         if number in request.own:
             own = np.minimum(own, np.sqrt(squares.min(1)))
         else:
@@ -555,8 +555,9 @@ def wrapped(text: str, width: float, lines: int, measure: Callable[[str], float]
     words = text.split(" ")
     while words:
         count = len(words)
-        while count > 1 and measure(" ".join(words[:count])) > width:
-            count -= 1
+        if measure(" ".join(words)) > width:
+            ends = range(2, count)
+            count = 1 + bisect_right(ends, width, key=lambda end: measure(" ".join(words[:end])))
         row, words = " ".join(words[:count]), words[count:]
         if words and len(rows) == lines - 1:
             while count > 1 and measure(f"{row} …") > width:
