@@ -17,11 +17,12 @@ from latencykit.core.run import Note
 from latencykit.errors import CorruptInputError, InputTooLargeError
 from latencykit.io.rows import CUT_LINE, line_chunks
 from latencykit.io.source import ReadOptions, SeveralDocuments, Source
-from latencykit.io.text_reports import plain
+from latencykit.io.text_reports import documents_at, plain
 
 # not the "[error]" of a line of a log
 _BEGIN = re.compile(r'^[ \t]*(?:\{\s*["}]|\[\s*[\[{])', re.MULTILINE)
 _SOMETHING = re.compile(r"\S")
+_DECODER = json.JSONDecoder()
 _HEX = "[0-9a-fA-F]{2}"
 _ESCAPED = re.compile("[\ud800-\udfff]")  # as `Source.text` has bytes that are not UTF-8
 
@@ -35,23 +36,22 @@ _WAY_OUT = "write it anew with the tool"
 
 def _several(text: str, at: int, source: Source) -> SeveralDocuments | None:
     """The documents of a text that holds nothing else from `at` on; None if it is one, or none."""
-    decoder, parts, line = json.JSONDecoder(), [], text.count("\n", 0, at)
+    starts: list[int] = []
     try:
-        while match := re.compile(r"[{[]").match(text, at):
-            end = decoder.raw_decode(text, match.start())[1]
-            parts.append((text[at:end], line))
-            if len(parts) > current_limits().series:
+        while text[at : at + 1] in ("{", "["):
+            starts.append(at)
+            if len(starts) > current_limits().series:
                 raise InputTooLargeError(
                     f"{source.shown}: more than {current_limits().series:,} JSON documents, one "
                     "after the other; cut it into parts, or allow more with --limit series=N "
                     "(lk.limits)"
                 )
-            begin = len(text) - len(text[end:].lstrip())
-            line += text.count("\n", at, begin)
-            at = begin
+            end = _DECODER.raw_decode(text, at)[1]
+            following = _SOMETHING.search(text, end)
+            at = following.start() if following else len(text)
     except (ValueError, RecursionError):
         return None
-    return SeveralDocuments(parts) if len(parts) > 1 and at == len(text) else None
+    return documents_at(text, starts) if len(starts) > 1 and at == len(text) else None
 
 
 def load(source: Source, *, after_noise: bool = False) -> Any:
@@ -71,9 +71,6 @@ def load(source: Source, *, after_noise: bool = False) -> Any:
             raise
         value = parse(text, source, at, whole=False)
     return value
-
-
-_DECODER = json.JSONDecoder()
 
 
 def parse_next(text: str, source: Source, at: int, lines_before: int = 0) -> tuple[Any, int]:
