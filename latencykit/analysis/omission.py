@@ -60,8 +60,6 @@ class VerdictRules:
     min_ratio: float = 1.1
     # up to that percentile: beyond, few requests decide
     max_percentile: float = 99.99
-    # and of the mean of a loop at full speed, whose hiccups are many
-    min_ratio_full_speed: float = 2.0
     # of what is missing: as many failures may be those requests (refused while frozen)
     min_failed_share: float = 0.2
     # of the requests: more that were dropped or timed out are a finding
@@ -150,8 +148,7 @@ def diagnose(
         chosen = [p for p in STANDARD_PERCENTILES if p <= top]
         before = np.asarray(raw.percentile(chosen), np.float64)
         moved = np.asarray(corrected.percentile(chosen), np.float64) > VERDICT.min_ratio * before
-        ratio = VERDICT.min_ratio_full_speed if facts.at_full_speed else VERDICT.min_ratio
-        material = bool(moved.any() or corrected.mean > ratio * raw.mean)
+        material = bool(moved.any() or corrected.mean > VERDICT.min_ratio * raw.mean)
     # What the stalls delayed is there: enough of it, evenly spread, before the run ends.
     recorded = False
     if explained is not None and left is not None and not facts.is_closed_loop:

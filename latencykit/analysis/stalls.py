@@ -421,15 +421,7 @@ def _stalls_of_trace(trace: Trace) -> Stalls:
     end = trace.answers[at]
     begin = end - trace.silences[at]
     waited = np.searchsorted(trace.start, end, "left") - np.searchsorted(trace.ends, end, "left")
-    answered = np.searchsorted(trace.ends, trace.start, "right")
-    alone = bool((np.searchsorted(trace.start, trace.start, "right") - answered <= 1).all())
-    # Not the last request, long after the others.
-    kept = (waited > 1) | ((waited > 0) & ((end <= trace.span) | alone))
-    # Of the requests under way when sends ended, some are slow by themselves: each of their replies
-    # comes long after the one before.
-    took = trace.latency[trace.by_end[trace.good[trace.by_end]][at]]
-    inside = np.minimum(end, trace.span) - begin
-    kept &= (begin <= trace.span) & ((inside >= limit) | (took <= 2 * (end - begin)))
+    kept = (waited > 0) & (begin <= trace.span)
     begin, end = begin[kept], end[kept]
     until = float(trace.start[~trace.slow][:1].sum())
     replies = float(np.searchsorted(trace.answers, until))
