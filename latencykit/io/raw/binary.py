@@ -100,6 +100,10 @@ def read_parquet(source: Source, options: ReadOptions) -> dict[str, Data]:
         import pyarrow.parquet as pq
 
         metadata = pq.read_metadata(content)
+        if b"latencykit" in (metadata.metadata or {}):  # compressed, where sniffing sees no end
+            from latencykit.io import parquet
+
+            return parquet.read(source, options)
 
         def batches(columns: Sequence[str], coded: Sequence[str], size: int) -> Iterator[Any]:
             # Page by page: a row group may be as large as the file.
