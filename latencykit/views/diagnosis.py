@@ -202,6 +202,7 @@ def _stall_text(result: Diagnosis) -> str:
         took = f"the slowest request took {_slowest(result)}"
         if number > 1:
             took = f"{format_count(number)} requests took about {_slowest(result)}"
+            took = took.replace("about ≥", "at least")
         return f"{took}, the next slowest {format_duration(rest)}" if rest else took
     if number > 1:
         return f"nothing was answered during {number} stalls of {longest}"
@@ -426,8 +427,14 @@ def advice_of(result: Diagnosis) -> str:
     if result.verdict == "no stall":
         return "to test it, freeze a server: latencykit ctrlz"
     timeout, lost = "a timeout longer than any stall", not _LOST.isdisjoint(result.findings)
+    if getattr(result.raw, "censored", 0) and not result.run.timeouts:
+        timeout = "a recorder that tracks longer latencies"
+    if result.verdict == "service times":
+        paced = result.run.loop == "paced" and not result.expected_interval
+        decides = f"{option('expected-interval')} would decide it" if paced else ""
+        return f"measure again with {timeout}" if lost else decides
     if result.verdict != "unknown" or result.raw.count == 0:
-        return f"measure again with {timeout}" if lost and result.verdict == "service times" else ""
+        return ""
     if has("contradicts-itself"):
         return "check how the tool computes its statistics, or read one row per request"
     if lost:

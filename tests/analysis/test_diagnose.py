@@ -314,14 +314,17 @@ def test_service_times_come_with_what_users_may_see() -> None:
 
 
 def test_connections_that_nobody_stated_and_values_beyond_the_recorder_are_not_made_up() -> None:
-    path = DATA / "formats/cyclictest/histogram/stdout.txt"
-    whole, *threads = lk.read_all(path).values()
-    assert whole.run.connections == lk.diagnose(whole).connections == 2
-    for thread, beyond in zip(threads, (3, 4), strict=True):
-        found = lk.diagnose(thread)
-        assert found.connections is None
-        (text,) = (text for text in sentences_of(found) if str(beyond) in text)
-        assert text == f"{beyond} requests are known only to have taken more than 400 µs"
+    path = DATA / "formats/bpftrace/two-maps/bpftrace.txt"
+    found = lk.diagnose(lk.read(path, series="@usecs"))
+    assert found.connections is None
+    assert sentences_of(found) == ("3 requests are known only to have taken more than 2.05 ms",)
+    assert "tracks longer latencies" in found.advice
+
+
+def test_a_timer_that_wakes_threads_at_a_known_interval_has_a_schedule() -> None:
+    whole = lk.read_all(DATA / "formats/cyclictest/histogram/stdout.txt")["all"]
+    assert "expected_interval= would decide" in lk.diagnose(whole).advice
+    assert lk.diagnose(whole, expected_interval="1ms").verdict == "no stall"
 
 
 def test_a_list_of_statistics_has_a_range_where_it_suffices() -> None:

@@ -3,8 +3,8 @@
 rtla timerlat, which measures the same within the kernel: its histogram.
 
 A thread sleeps until a moment that was set before and records by how many whole microseconds it
-woke late. Values at or above the last bucket are counted as overflows; only the maximum is known of
-them.
+woke late. Values at or above the last bucket are counted as overflows: they lie between it and the
+maximum.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from latencykit.units import NANOSECONDS
 # blanks between numbers, or it backtracks without end
 _BUCKET = re.compile(r"^(\d{6,18})((?:[ \t]+\d{6,18})+)[ \t]*$", re.MULTILINE)
 _CYCLE = re.compile(r"^ *(\d+): *(\d+): *(-?\d+)$", re.MULTILINE)
+_INTERVAL = re.compile(r"^Thread (\d+) Interval: (\d+)$", re.MULTILINE)
 _STATUS = re.compile(
     r"^T: *(\d+) *\( *\d+\) P: *\d+ I: *(\d+) C: *(\d+) "
     r"Min: *(\d+) Act: *\d+ Avg: *(\d+) Max: *(\d+)",
@@ -39,7 +40,7 @@ def _run(options: ReadOptions, default: str = "us", origin: UnitFrom = "format")
     unit, unit_from = options.resolve_unit(default, origin)
     return Run(
         tool="cyclictest", loop="paced", measure="response", corrected="none", unit=unit,
-        unit_from=unit_from,
+        unit_from=unit_from, connections=1,
     )  # fmt: skip
 
 
@@ -96,6 +97,9 @@ def _histogram(
     top = max(stats.get("max", np.inf), value[-1] if value.size else 0.0)
     high = np.minimum(value + (1 - 1 / NANOSECONDS.get(run.unit, 1.0)), top)
     low = np.minimum(value, high)
+    if beyond and limit <= top < np.inf:
+        low, high = np.append(low, limit), np.append(high, top)
+        counts, beyond = np.append(counts, beyond), 0
     return build.data_from_buckets(low, high, counts, run, stats=stats, above=beyond, bound=limit)
 
 
@@ -124,10 +128,18 @@ def read_verbose(source: Source, options: ReadOptions) -> dict[str, Data]:
         options.report(note)
         run, rows = run.with_notes(note), rows[~bad]
     threads, code = np.unique(rows[:, 0], return_inverse=True)
-    run = run.replace(connections=threads.size)
     given = {"duration": rows[:, 2], "connection": rows[:, 0]}
     given |= {"code": code.reshape(-1)} if threads.size > 1 else {}
-    return build.samples_of(given, run, options, [f"thread {k}" for k in threads], unit=run.unit)
+    names = [f"thread {k}" for k in threads]
+    series = build.samples_of(given, run, options, names, unit=run.unit)
+    for number, interval in _INTERVAL.findall(source.text()):
+        name = f"thread {number}" if threads.size > 1 else ""
+        if name in series:
+            own = build.nanoseconds(interval, "us")
+            series[name] = series[name].with_run(expected_interval=own)
+    if threads.size > 1:
+        series["all"] = series["all"].with_run(connections=threads.size)
+    return series
 
 
 def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
@@ -136,20 +148,18 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
     threads = json_text.entry(record, "thread", source)
     command = str(record.get("cmdline:", record.get("cmdline", "")))
     fine = bool(record.get("resolution_in_ns"))
-    interval = fact(command, r"(?:^|\s)(?:-i ?|--interval=)(\d+)", float)
+    interval = fact(command, r"(?:^|\s)(?:-i ?|--interval=)(\d+)", float) or 1000  # its default
     limit = fact(command, r"(?:-h ?|--hist(?:ogram|ofall)=|-H ?)(\d+)", int)
     run = _run(options, "ns" if fine else "us", "file").replace(
         version=record.get("rt_test_version:", record.get("rt_test_version")),
         command=command or None,
-        connections=len(threads),
     )
     series: dict[str, Data] = {}
     for name, thread in threads.items():
         stats = {name: float(value) for name, value in build.statistics_in(thread)[1].items()}
-        own = run
-        if interval is not None and name == "0":
+        histogram, own = thread.get("histogram"), run
+        if command and (histogram or name == "0"):  # else each has a longer one than the last
             own = run.replace(expected_interval=build.nanoseconds(interval, "us"))
-        histogram = thread.get("histogram")
         if not histogram:
             series[f"thread {name}"] = build.data_from_points(
                 {}, thread.get("cycles"), stats, own.with_notes(_HINT), run.unit
@@ -196,7 +206,8 @@ def read_rtla(source: Source, options: ReadOptions) -> Series:
     for kind, threads in parts.items():
         first, *others = threads.values()
         if others:
-            yield kind, sum(others, first).with_run(aggregate=True, unit=run.unit)
+            total = sum(others, first)
+            yield kind, total.with_run(aggregate=True, connections=len(threads), unit=run.unit)
         yield from threads.items()
 
 
