@@ -427,18 +427,18 @@ def advice_of(result: Diagnosis) -> str:
     if result.verdict == "no stall":
         return "to test it, freeze a server: latencykit ctrlz"
     timeout, lost = "a timeout longer than any stall", not _LOST.isdisjoint(result.findings)
-    if getattr(result.raw, "censored", 0) and not result.run.timeouts:
-        timeout = "a recorder that tracks longer latencies"
+    beyond = getattr(result.raw, "censored", 0) and not result.run.timeouts
+    again = f"measure again with {'a recorder that tracks longer latencies' if beyond else timeout}"
     if result.verdict == "service times":
         paced = result.run.loop == "paced" and not result.expected_interval
         decides = f"{option('expected-interval')} would decide it" if paced else ""
-        return f"measure again with {timeout}" if lost else decides
+        return again if lost else decides
     if result.verdict != "unknown" or result.raw.count == 0:
         return ""
     if has("contradicts-itself"):
         return "check how the tool computes its statistics, or read one row per request"
     if lost:
-        return f"measure again with {timeout}"
+        return again
     if has("failed-in-stalls"):
         return f"count failed requests as misses, or measure with {timeout}"
     if has("over-corrected"):
