@@ -108,7 +108,8 @@ decode.argtypes = [
     ctypes.c_char_p, number, *arrays[:2], number, address, number, *arrays, number, address, number
 ]
 decode(bytes([2, 1, 4]), 3, begins, ends, 1, slots, 0, indptr, index, counts, 3, sums, 3)
-if [*indptr, *index, *counts, *sums] != [0, 2, 0, 0, 2, 0, 1, 2, 0, 1, 0, 2]:
+decode(bytes([2, 1, 4]), 3, begins, ends, 1, slots, 0, indptr, None, None, 0, sums, 3)
+if [*indptr, *index, *counts, *sums] != [0, 0, 0, 0, 2, 0, 1, 2, 0, 2, 0, 4]:
     sys.exit("what it compiled decodes other counts")
 """
 

@@ -7,10 +7,9 @@ with the length of a log.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -41,8 +40,15 @@ class Block:
     index: Ints  # (nonzero,): bucket indices, ascending within a row
     counts: Ints  # (nonzero,)
     buckets: Buckets  # the layout that all rows share
-    sums: Ints | None = None  # of all rows, per bucket, where decoding them added them up
-    encoded: Callable[[Ints, Buckets], Kept] | None = None  # what they were decoded from, to keep
+
+    @property
+    def sums(self) -> Ints | None:
+        """Sums of all rows, bucket by bucket, where they take less than the entries."""
+        return None
+
+    def moved(self, rows: Ints, buckets: Buckets) -> Block:
+        """Return the block with other numbers of its rows, in a layout of another scale."""
+        return replace(self, rows=rows, buckets=buckets)
 
     @property
     def entry_rows(self) -> Ints:
@@ -84,9 +90,9 @@ class Block:
         )
         return Block(rows, np.append(0, np.cumsum(lengths)), index, counts, self.buckets)
 
-    def kept(self) -> Kept:
+    def kept(self) -> Block:
         """Return what takes the least memory to give this block again."""
-        return self.narrow() if self.encoded is None else self.encoded(self.rows, self.buckets)
+        return self.narrow()
 
     def narrow(self) -> Block:
         """Return the block with its integers as narrow as they can be; a fold needs `widened`."""
@@ -122,21 +128,6 @@ def narrowed(values: Ints) -> AnyArray:
     return values.astype(np.min_scalar_type(int(values.max(initial=0))))
 
 
-class Kept(Protocol):
-    """A block between two questions."""
-
-    @property
-    def rows(self) -> Ints:
-        """Which interval each row is."""
-
-    @property
-    def nbytes(self) -> int:
-        """Memory that it takes, in bytes."""
-
-    def widened(self) -> Block:
-        """Return the block."""
-
-
 class Part(Protocol):
     """Where the intervals of a log come from: a file, memory, or another log seen differently."""
 
@@ -149,7 +140,7 @@ class MemoryPart:
 
     in_memory = True
 
-    def __init__(self, blocks: Sequence[Kept]) -> None:
+    def __init__(self, blocks: Sequence[Block]) -> None:
         self._blocks = tuple(block for block in blocks if block.rows.size)
         self._first = np.array([block.rows.min() for block in self._blocks], np.int64)
         self._last = np.array([block.rows.max() for block in self._blocks], np.int64)
@@ -234,28 +225,6 @@ class TagPart:
         self._tags = 1
 
 
-def blocks_by_layout(
-    rows: Ints,
-    indptr: Ints,
-    index: Ints,
-    counts: Ints,
-    sums: Ints | None,
-    layouts: Sequence[Buckets],
-) -> Iterator[Block]:
-    """Yield decoded rows as blocks, one for each of the layouts that they are of."""
-    kinds = {id(layout): layout for layout in layouts}  # equal headers give the same object
-    together = Block(rows, indptr, index, counts, layouts[0], sums)
-    if len(kinds) == 1:
-        yield together
-        return
-    number = {key: at for at, key in enumerate(kinds)}
-    code = np.fromiter((number[id(layout)] for layout in layouts), np.int64, len(layouts))
-    order = np.argsort(code, kind="stable")
-    bounds = np.searchsorted(code[order], np.arange(len(kinds) + 1)).tolist()
-    for layout, (begin, end) in zip(kinds.values(), pairwise(bounds), strict=True):
-        yield replace(together.take(order[begin:end]), buckets=layout)
-
-
 def block_of_rows(row_of_value: Ints, index: Ints, rows: int, buckets: Buckets) -> Block:
     """Count values (their interval and bucket index) into one block of `rows` intervals."""
     width = int(index.max(initial=0)) + 1
@@ -311,15 +280,14 @@ class TotalsFold:
 
     def add(self, block: Block) -> None:
         """Add the block's counts."""
-        buckets, index, counts = block.buckets, block.index, block.counts
-        if block.sums is not None:
-            index = nonzero(block.sums)
-            counts = block.sums[index]
+        buckets, sums = block.buckets, block.sums
+        counts = block.counts if sums is None else sums
         large = int(counts.max(initial=0)) * counts.size >= 1 << 62
         self._sum += sum(counts.tolist()) if large else int(counts.sum())
         if self._sum >= 1 << 63:
             raise InputTooLargeError(_TOO_MUCH)
-        held, needed = self._dense.get(buckets), int(index.max(initial=-1)) + 1
+        held = self._dense.get(buckets)
+        needed = int(block.index.max(initial=-1)) + 1 if sums is None else sums.size
         if held is None or needed > held.size:
             narrow = np.zeros(0, np.int64) if held is None else held
             wider = np.zeros(needed + 1024, np.int64)
@@ -327,9 +295,14 @@ class TotalsFold:
                 wider[: narrow.size] = narrow
                 self._dense_bytes += wider.nbytes - narrow.nbytes
                 self._dense[buckets] = held = wider
+        if held is not None and sums is not None:
+            held[:needed] += sums
+            return
+        index = block.index if sums is None else nonzero(sums)
         if held is not None:
             np.add.at(held, index, counts)
             return
+        counts = counts if sums is None else sums[index]
         # Entries of a rare layout are kept as they are, up to a bound; then they are added up.
         self._sparse.setdefault(buckets, []).append((index, counts))
         self._waiting += index.size

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import FrozenInstanceError, replace
+from dataclasses import FrozenInstanceError
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any, overload
 
@@ -380,7 +380,7 @@ class HistogramLog(HistogramBacked, Value):
             blocks = shared.kept(self._places, blocks)
         if self._factor == 1.0:
             return blocks
-        return (replace(x, buckets=x.buckets.scaled(self._factor)) for x in blocks)
+        return (x.moved(x.rows, x.buckets.scaled(self._factor)) for x in blocks)
 
     def _stored_blocks(self) -> Iterator[Block]:
         """Yield the blocks with their stored layouts, from memory if all intervals are there."""
@@ -396,7 +396,7 @@ class HistogramLog(HistogramBacked, Value):
             if not mine.size:
                 continue
             for block in part.blocks(wanted):
-                yield replace(block, rows=mine[np.searchsorted(wanted, block.rows)])
+                yield block.moved(mine[np.searchsorted(wanted, block.rows)], block.buckets)
 
     @property
     def _read_total(self) -> list[Counts] | None:
@@ -761,4 +761,4 @@ class LogPart:
     def blocks(self, rows: Ints) -> Iterator[Block]:
         """Yield the log's blocks of the given rows, numbered as the log numbers them."""
         for block in self._log._view(rows)._blocks():
-            yield replace(block, rows=rows[block.rows])
+            yield block.moved(rows[block.rows], block.buckets)

@@ -13,7 +13,7 @@
 #define API __attribute__((visibility("default")))
 #endif
 
-API int64_t lk_version(void) { return 7; } /* raised whenever a signature or meaning changes */
+API int64_t lk_version(void) { return 8; } /* raised whenever a signature or meaning changes */
 
 /* Of a number of one byte: the count that it stands for, and how many buckets it covers. */
 #define COUNT(u) ((u) & 1 ? 0 : (u) >> 1)
@@ -25,9 +25,10 @@ API int64_t lk_version(void) { return 7; } /* raised whenever a signature or mea
         EIGHT(f, 104), EIGHT(f, 112), EIGHT(f, 120)
 static const uint8_t count_of[128] = {EACH(COUNT)}, covered_by[128] = {EACH(COVERS)};
 
-/* One row of ZigZag LEB128-64b9B varints → their sum, and entries written, at most one per byte, or
-   -1. Counts are added to those of their buckets, below `width`, too, unless it is 0. */
-static int64_t decode_row(const uint8_t *p, const uint8_t *end, int64_t slots, int64_t *index,
+/* One row of ZigZag LEB128-64b9B varints → their sum, and entries written, at most one per byte (none
+   without `index`), or -1. Counts are added to those of their buckets, below `width`, too, unless it
+   is 0. */
+static inline int64_t decode_row(const uint8_t *p, const uint8_t *end, int64_t slots, int64_t *index,
                           int64_t *counts, uint64_t *sum, uint64_t *sums, int64_t width)
 {
     int64_t at = 0, n = 0;
@@ -37,9 +38,11 @@ static int64_t decode_row(const uint8_t *p, const uint8_t *end, int64_t slots, i
         uint64_t u = *p++, half;
         if (u < 128) {
             int64_t count = count_of[u];
-            index[n] = at; /* written whether it counts or not: no branch */
-            counts[n] = count;
-            n += count != 0;
+            if (index) { /* written whether it counts or not: no branch */
+                index[n] = at;
+                counts[n] = count;
+                n += count != 0;
+            }
             if (width) {
                 if (at >= width) return -1;
                 sums[at] += (uint64_t)count;
@@ -73,8 +76,10 @@ static int64_t decode_row(const uint8_t *p, const uint8_t *end, int64_t slots, i
                     if (at >= width) return -1;
                     sums[at] += half;
                 }
-                index[n] = at;
-                counts[n++] = (int64_t)half;
+                if (index) {
+                    index[n] = at;
+                    counts[n++] = (int64_t)half;
+                }
             }
             at++;
         }
@@ -85,8 +90,8 @@ static int64_t decode_row(const uint8_t *p, const uint8_t *end, int64_t slots, i
 }
 
 /* Rows of varints → CSR: data[size], begins[n], ends[n], slots[1 or n], indptr[n + 1], index and
-   counts as long as all rows; and sums[width] += what all rows have in each bucket. Returns the
-   number of entries, or -1. */
+   counts as long as all rows, or of no room, and then no entries are written; and sums[width] += what
+   all rows have in each bucket. Returns the number of entries, or -1. */
 API int64_t lk_rows(const uint8_t *data, int64_t size, const int64_t *begins, const int64_t *ends,
                     int64_t n, const int64_t *slots, int64_t each, int64_t *indptr, int64_t *index,
                     int64_t *counts, int64_t room, uint64_t *sums, int64_t width)
@@ -96,9 +101,13 @@ API int64_t lk_rows(const uint8_t *data, int64_t size, const int64_t *begins, co
     for (int64_t r = 0; r < n; r++) {
         int64_t begin = begins[r], end = ends[r], entries = -1;
         uint64_t sum = 0;
-        if (begin >= 0 && begin <= end && end <= size && end - begin <= room - done)
+        if (begin < 0 || begin > end || end > size || (room && end - begin > room - done)) return -1;
+        if (room) /* two calls, of which the compiler makes two loops */
             entries = decode_row(data + begin, data + end, slots[each ? r : 0], index + done,
                                  counts + done, &sum, sums, width);
+        else
+            entries = decode_row(data + begin, data + end, slots[each ? r : 0], 0, 0, &sum, sums,
+                                 width);
         if (entries < 0 || (width && (all += sum) >> 62)) return -1;
         indptr[r + 1] = done += entries;
     }

@@ -23,7 +23,7 @@ from latencykit.errors import LatencyKitError
 
 FILE = "_kernel.dll" if sys.platform == "win32" else "_kernel.so"
 _LARGEST = 16 << 20  # bytes of varints: 16 times as many are set aside, and touched where filled
-_VERSION = 7  # of kernel.c: a library that an older checkout left behind is not used
+_VERSION = 8  # of kernel.c: a library that an older checkout left behind is not used
 
 
 def _load() -> ctypes.CDLL | None:
@@ -81,20 +81,21 @@ def _at(array: AnyArray) -> object:
 
 
 def decode_varints(
-    data: bytes, begins: Ints, ends: Ints, slots: Ints
+    data: bytes, begins: Ints, ends: Ints, slots: Ints, *, sum_only: bool = False
 ) -> tuple[Ints, Ints, Ints, Ints | None] | None:
     """Return indptr, index and counts of rows of varints, and their sum if it has fewer numbers."""
     # `begins` and `ends` say where the rows lie; `slots` is how many buckets each may have, or all.
-    # None if numpy is to decode them.
+    # With `sum_only` the rows are left empty. None if numpy is to decode them.
     size = int(ends.sum() - begins.sum())
     if _C is None or not 0 <= size <= _LARGEST or not _plain(begins, ends, slots):
         return None
-    indptr, index, counts = (np.empty(n, np.int64) for n in (ends.size + 1, size, size))
+    room = 0 if sum_only else size
+    indptr, index, counts = (np.empty(n, np.int64) for n in (ends.size + 1, room, room))
     width = int(slots.max())
     sums = np.zeros(width if width <= size else 0, np.int64)
     entries = _C.lk_rows(
         data, len(data), _at(begins), _at(ends), ends.size, _at(slots), slots.size > 1,
-        _at(indptr), _at(index), _at(counts), size, _at(sums), sums.size,
+        _at(indptr), _at(index), _at(counts), room, _at(sums), sums.size,
     )  # fmt: skip
     if entries < 0:
         return None

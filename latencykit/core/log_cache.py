@@ -7,13 +7,12 @@ keep `BUDGET` bytes; a log that does not fit is read again for each question.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from latencykit._typing import Ints
-from latencykit.core.blocks import Block, Kept, MemoryPart, narrowed
+from latencykit.core.blocks import Block, MemoryPart, narrowed
 from latencykit.core.buckets import Counts
 
 BUDGET = 512 << 20
@@ -48,11 +47,11 @@ class SharedCache:
 
     def kept(self, places: Ints, blocks: Iterable[Block]) -> Iterator[Block]:
         """Yield the blocks of some places, and keep them in place of those of fewer."""
-        some: list[Kept] | None = [] if places.size > np.count_nonzero(self._covered) else None
+        some: list[Block] | None = [] if places.size > np.count_nonzero(self._covered) else None
         nbytes, most = 0, BUDGET if self.keeps else min(LITTLE, BUDGET)
         for block in blocks:
             if some is not None:
-                some.append(replace(block, rows=places[block.rows]).kept())
+                some.append(block.moved(places[block.rows], block.buckets).kept())
                 nbytes += some[-1].nbytes
                 expected = nbytes
                 if len(some) == 1:  # and all are expected to be as large

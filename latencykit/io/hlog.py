@@ -20,7 +20,7 @@ import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
@@ -32,12 +32,11 @@ from numpy.typing import NDArray
 from latencykit import errors
 from latencykit._arrays import as_positions
 from latencykit._limits import current_limits
-from latencykit._records import record
 from latencykit._text import LONGEST_WORD, printable
 from latencykit._threads import ahead, jobs
 from latencykit._typing import AnyArray, Floats, Ints
-from latencykit.core import is_samples
-from latencykit.core.blocks import Block, Kept, MemoryPart, TotalsFold, blocks_by_layout
+from latencykit.core import is_samples, kernel
+from latencykit.core.blocks import Block, MemoryPart, TotalsFold
 from latencykit.core.buckets import (
     COST,
     Buckets,
@@ -59,6 +58,7 @@ from latencykit.hdr.payload import (
     decode_summed,
     open_payload,
     open_payloads,
+    sum_of_rows,
 )
 from latencykit.io.files import is_url, size_of, source_of
 from latencykit.io.source import (
@@ -285,47 +285,81 @@ def blocks_of_payloads(
     rows: Ints, payloads: Payloads, refuse: Callable[[int, str], object]
 ) -> Iterator[Block]:
     """Yield opened payloads as blocks for each layout; `refuse` takes what is corrupt."""
-    words = {layout.word for layout in payloads.layouts}
-    if len(words) > 1:  # a change of versions is rare
-        word_of = np.array([layout.word for layout in payloads.layouts])
-        for word in words:
-            places = np.flatnonzero(word_of == word)
+    codes: dict[tuple[int, int], int] = {}  # equal headers give the same object
+    kinds = [codes.setdefault((of.word, id(of.buckets)), len(codes)) for of in payloads.layouts]
+    if len(codes) > 1:  # rare
+        kind_of = np.array(kinds)
+        for kind in range(len(codes)):
+            places = np.flatnonzero(kind_of == kind)
             yield from blocks_of_payloads(rows[places], payloads.take(places), refuse)
         return
     chunk = np.cumsum(payloads.sizes + _BESIDE) // CHUNK
     # after a payload that crosses a bound, be it the first
     last = (np.diff(chunk, prepend=0).nonzero()[0] + 1).tolist()
     for begin, end in pairwise(dict.fromkeys([0, *last, len(payloads)])):
-        some, entries = payloads[begin:end], None
-        while entries is None:
-            try:
-                entries = decode_summed(some)
-            except errors.RowError as bad:
-                refuse(int(rows[begin + bad.row]), str(bad))
-                some.ends[bad.row] = some.begins[bad.row]  # where that returns: an empty interval
-        kinds = [layout.buckets for layout in some.layouts]
-        for block in blocks_by_layout(rows[begin:end], *entries, kinds):
-            compiled = block.sums is not None  # and so it takes no longer to decode them again
-            yield replace(block, encoded=partial(EncodedBlock, some)) if compiled else block
+        some = rows[begin:end]
+        corrupt = partial(_corrupt, refuse, some)
+        yield EncodedBlock(some, payloads.layouts[0].buckets, payloads[begin:end], corrupt)
 
 
-@record(eq=False)
-class EncodedBlock:
-    """Intervals of one layout as they were written, half as large as decoded."""
+def _corrupt(refuse: Callable[[int, str], object], rows: Ints, row: int, reason: str) -> None:
+    refuse(int(rows[row]), reason)
+
+
+class EncodedBlock(Block):
+    """Intervals as they were written, half as large as decoded, which they are when needed."""
 
     payloads: Payloads
-    rows: Ints
-    buckets: Buckets
+    corrupt: Callable[[int, str], object]
+
+    def __init__(
+        self,
+        rows: Ints,
+        buckets: Buckets,
+        payloads: Payloads,
+        corrupt: Callable[[int, str], object],
+    ) -> None:
+        vars(self).update(rows=rows, buckets=buckets, payloads=payloads, corrupt=corrupt)
+
+    def __getstate__(self) -> dict[str, Any]:  # what travels was decoded once
+        return vars(self) | {"corrupt": None}
+
+    @cached_property
+    def _entries(self) -> tuple[Ints, Ints, Ints, Ints | None]:
+        while True:
+            try:
+                return decode_summed(self.payloads)
+            except errors.RowError as bad:
+                self.corrupt(bad.row, str(bad))
+                # where that returns: an empty interval
+                self.payloads.ends[bad.row] = self.payloads.begins[bad.row]
+
+    indptr = property(lambda self: self._entries[0])
+    index = property(lambda self: self._entries[1])
+    counts = property(lambda self: self._entries[2])
+
+    @property
+    def sums(self) -> Ints | None:
+        """Sums of all rows, bucket by bucket: a third of the time that the entries take."""
+        entries = vars(self).get("_entries")
+        return sum_of_rows(self.payloads) if entries is None else entries[3]
 
     @property
     def nbytes(self) -> int:
         """Memory that it takes, in bytes: of the bodies, and of where each lies."""
         return int(self.payloads.sizes.sum()) + (HEADER_BYTES + 24) * self.rows.size
 
-    def widened(self) -> Block:
-        """Return the intervals, decoded."""
-        indptr, index, counts, sums = decode_summed(self.payloads)
-        return Block(self.rows, indptr, index, counts, self.buckets, sums)
+    def moved(self, rows: Ints, buckets: Buckets) -> EncodedBlock:
+        """Return the block with other numbers of its rows, in a layout of another scale."""
+        return EncodedBlock(rows, buckets, self.payloads, self.corrupt)
+
+    def kept(self) -> Block:
+        """Return what takes the least memory to give this block again."""
+        return self.widened() if kernel.in_use() == "C" else self.narrow()
+
+    def widened(self) -> EncodedBlock:
+        """Return the intervals as they were written."""
+        return self.moved(self.rows, self.buckets)
 
 
 class HlogPart:
@@ -712,18 +746,16 @@ class _Scan:
 
     def decode(self) -> None:
         """Decode the intervals: sum them up, and keep them unless they take too much memory."""
-        total: TotalsFold | None = TotalsFold()
-        blocks, size = list[Kept](), 0
+        total, fits, blocks, size = TotalsFold(), True, list[Block](), 0
         for block in self.part.blocks(np.arange(len(self.found))):
             try:
-                if total is not None:
-                    total.add(block)
+                total.add(block)
             except errors.InputTooLargeError:  # as a whole: a slice of the log may be fine
-                total = None
+                fits = False
             if size <= KEEP:
                 blocks.append(block.kept())
                 size += blocks[-1].nbytes
-        self.total = None if total is None else total.sums()
+        self.total = total.sums() if fits else None
         self.kept = MemoryPart(blocks) if size <= KEEP else None
 
     def _code(self, tag: bytes) -> int:

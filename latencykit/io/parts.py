@@ -16,7 +16,7 @@ from latencykit._limits import check_series
 from latencykit._records import record
 from latencykit._text import without_secrets
 from latencykit._typing import is_path_or_frame
-from latencykit.core.blocks import Kept, MemoryPart
+from latencykit.core.blocks import Block, MemoryPart
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog, blocks_of, interval_tags
 from latencykit.core.run import Measure, Run, shown_parts
@@ -132,7 +132,7 @@ def for_transfer(data: object, most: float = math.inf, *, reachable: bool = Fals
 
 
 def in_memory(
-    log: HistogramLog, blocks: Sequence[Kept], whole: Histogram | None = None
+    log: HistogramLog, blocks: Sequence[Block], whole: Histogram | None = None
 ) -> HistogramLog:
     """Return a log whose intervals are these blocks."""
     from latencykit.core.columns import Words
