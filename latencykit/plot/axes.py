@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
 from matplotlib.axis import Axis
-from matplotlib.scale import ScaleBase, register_scale
+from matplotlib.scale import FuncTransform, ScaleBase, register_scale
 from matplotlib.ticker import Formatter, FuncFormatter, Locator, MaxNLocator, NullLocator
 from matplotlib.transforms import Transform
 from numpy.typing import ArrayLike, NDArray
 
 from latencykit import units
+from latencykit._typing import Floats
+from latencykit.plot.curves import place_of
 from latencykit.plot.series import time_texts
 from latencykit.plot.style import size_in_points
 
@@ -223,28 +226,10 @@ BEYOND = 0.6
 """Distance of 100 % from the last nine, in nines."""
 
 
-class PercentileTransform(Transform):
-    """Percentile (0..100) → nines, clipped so that 100 % has a place; or `back`."""
-
-    input_dims = output_dims = 1
-    is_separable = True
-
-    def __init__(self, nines: float, *, back: bool = False) -> None:
-        super().__init__()
-        self.nines, self.back = nines, back
-
-    def transform_non_affine(self, values: ArrayLike) -> NDArray[np.float64]:
-        """Return the place of each percentile, in nines; or the percentile at each place."""
-        given = np.asarray(values, np.float64)
-        if self.back:
-            beyond = given >= self.nines + BEYOND - 1e-9
-            return np.where(beyond, 100.0, 100.0 * (1.0 - 10.0**-given))
-        places = -np.log10(np.clip(1.0 - given / 100.0, 10.0 ** -(self.nines + BEYOND), None))
-        return np.asarray(np.round(places, 12) + 0.0, np.float64)
-
-    def inverted(self) -> Transform:
-        """Return the other direction."""
-        return PercentileTransform(self.nines, back=not self.back)
+def percentile_at(places: ArrayLike, most: float) -> Floats:
+    """Return the percentile at each place; see `place_of`."""
+    given = np.asarray(places, np.float64)
+    return np.where(given >= most - 1e-9, 100.0, 100.0 * (1.0 - 10.0**-given))
 
 
 class PercentileLocator(_ViewLocator):
@@ -295,7 +280,8 @@ class PercentileScale(ScaleBase):
 
     def get_transform(self) -> Transform:
         """Return percentile → place."""
-        return PercentileTransform(self.nines)
+        ways = (partial(way, most=self.nines + BEYOND) for way in (place_of, percentile_at))
+        return FuncTransform(*ways)
 
     def set_default_locators_and_formatters(self, axis: Axis) -> None:
         """Give the axis its ticks."""

@@ -91,6 +91,11 @@ def curve_of(data: Any) -> Curve:
         share[-1] = 100.0
         value, low = data.buckets.high(index), data.buckets.low(index)
         extras = {"top_low": float(low[-1])}
+        bound = data.censored_at if math.isfinite(data.censored_at) else None
+        if hasattr(data, "supported"):  # as far as the single calls of a fan-out support it
+            grid = 100.0 * (1.0 - 10.0 ** -np.linspace(0.0, 6.0, 121))
+            supported = [True, *map(data.supported, grid[1:].tolist()), False]
+            limit = float(grid[supported.index(False) - 1])
     else:
         share = 100.0 * data.cumulative / (data.count + data.censored)
         # A hair below each step's end, so that rounding cannot reach into the next bucket.
@@ -112,9 +117,10 @@ def curve_of(data: Any) -> Curve:
     return Curve(*steps, limit, bound, data.unit, count, **extras)
 
 
-def place_of(percentile: Floats) -> Floats:
-    """Return the place of each percentile on an axis of nines, twelve at most."""
-    return -np.log10(np.clip(1.0 - np.asarray(percentile, np.float64) / 100.0, 1e-12, None))
+def place_of(percentile: ArrayLike, most: float = 12.0) -> Floats:
+    """Return the place of each percentile on an axis of nines, at most that of 100 %."""
+    share = 1.0 - np.asarray(percentile, np.float64) / 100.0
+    return np.asarray(np.round(-np.log10(np.clip(share, 10.0**-most, None)), 12) + 0.0)
 
 
 def shown_points(percentile: Floats) -> NDArray[np.bool_]:
@@ -163,7 +169,8 @@ def end_words(curve: Curve) -> str:
     """Return the label of a curve's end: its maximum, or the bound of its censored values."""
     show = partial(format_value, unit=curve.unit)
     if curve.bound is not None:
-        return f"≥ {show(curve.top)} ({format_items(curve.censored, 'request')})"
+        number = f" ({format_items(curve.censored, 'request')})" if curve.censored else ""
+        return f"≥ {show(curve.top)}{number}"
     top = show(curve.top) if curve.top_known else format_range(curve.top_low, curve.top, show)
     return f"max {top}"
 

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.axes import Axes
 
 from latencykit._text import format_items, plain
 from latencykit.errors import InvalidArgumentError
-from latencykit.plot.axes import fit_values
-from latencykit.plot.curves import Curve, curve_of, cut, draw_curve, end_words, nines_of
-from latencykit.plot.label_layout import LineLabels, head, outside_legend
+from latencykit.plot.curves import curve_of, cut, nines_of
+from latencykit.plot.label_layout import head
+from latencykit.plot.percentile_chart import percentiles
 from latencykit.plot.series import Drawable, as_series, joined, series_title
-from latencykit.plot.style import FEW, INK, Look, current_axes, series_styles, tidy
-from latencykit.units import format_value
+from latencykit.plot.style import current_axes, series_styles, tidy
 
 if TYPE_CHECKING:
     from latencykit.analysis.fan_out import FanOut
@@ -89,42 +87,24 @@ def fan_out(
     results = fan_out(values, sizes, independent=independent, shares=(99.0,))
     mixed = any(result.model == "mixture" for result in results)
     bounds = fan_out(values, sizes, independent=True, shares=(99.0,)) if mixed else []
-    curves = [_curve(result) for result in results]
-    ax.set_xscale("percentile", nines=nines or nines_of(results[0].leaf.count))
-    ax.set_xlim(0, 100)
-    drawn = np.concatenate([curve.value for curve in curves])
-    zero = fit_values(ax, drawn, curves[0].unit, fixed=unit, log=log)
     names = [format_items(result.n, "call") for result in results]
-    styles = series_styles(dict.fromkeys(names))
-    lines = [
-        draw_curve(ax, curve, {"label": name, **styles[name]} | line_kwargs, zero)
-        for name, curve in zip(names, curves, strict=True)
-    ]
-    for bound in bounds:
+    curves = dict(zip(names, results, strict=True))
+    options: dict[str, Any] = {"unit": unit, "log": log, "legend": legend} | line_kwargs
+    places = nines or nines_of(results[0].leaf.count)
+    percentiles(curves, ax=ax, nines=places, title="", subtitle="", **options)
+    colours = [look["color"] for look in series_styles(curves).values()]
+    for bound, colour in zip(bounds, colours, strict=False):
         if bound.n > 1:
-            at, value = cut(_curve(bound), 0.0, 100.0)
-            colour = styles[format_items(bound.n, "call")]["color"]
-            look: Look = {"color": colour, "linewidth": 0.9, "alpha": 0.55}
-            look |= {"label": "_bound", "zorder": 2.4}
-            ax.plot(at, np.maximum(value, zero), drawstyle="steps-pre", **look)
-    if legend:  # few curves are named beside them
-        labels = LineLabels()
-        if len(names) > FEW:
-            outside_legend(ax, [own[0] for own in lines[::-1]], names[::-1])
-        else:
-            for k, (name, own) in enumerate(zip(names, lines, strict=True)):
-                labels.add(ax, name, own, at=0.15 + 0.1 * k, spread=0.7)
-        top, last = max(curve.top for curve in curves), curves[-1]
-        words = end_words(last) if last.bound is None else f"≥ {format_value(top, last.unit)}"
-        handles = [line for own in lines for line in own]
-        labels.point(ax, words, (100.0, top), handles, color=INK, fontsize=9)
-        ax.add_artist(labels)
+            at, value = cut(curve_of(bound), 0.0, 100.0)
+            ax.plot(
+                at, np.maximum(value, ax.get_ylim()[0]), drawstyle="steps-pre", color=colour,
+                linewidth=0.9, alpha=0.55, zorder=2.4, label="_bound",
+            )  # fmt: skip
     tidy(ax, "percentile of users")
-    weak = any(curve.limit < 99.9999 for curve in curves)
     notes = [
         series_title(label, values.run, results[0].leaf.count),
         "thin: if calls were independent" if len(results) > 1 and bounds else "",
-        "dotted: the sample is too small" if weak else "",
+        "dotted: the sample is too small",
     ]
     finding = (
         f"{_slower(results[-1])} of users who wait for {names[-1]} fare worse than the p99 of one"
@@ -137,14 +117,3 @@ def fan_out(
 def _slower(result: FanOut) -> str:
     """Return the share of users slower than the p99 of one call: two digits, and no exponent."""
     return f"{float(f'{100 * result.above[99.0]:.2g}'):g} %"
-
-
-def _curve(result: FanOut) -> Curve:
-    """Return a curve that is solid as far as the single calls support it."""
-    curve = curve_of(result)
-    grid = 100.0 * (1.0 - 10.0 ** -np.linspace(0.0, 6.0, 121)[1:])
-    supported = [result.supported(p) for p in grid.tolist()]
-    last = supported.index(False) if False in supported else len(supported)
-    limit = float(grid[last - 1]) if last else 0.0
-    bound = result.censored_at
-    return replace(curve, limit=limit, bound=bound if np.isfinite(bound) else None)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.colors import LogNorm
 from matplotlib.ticker import FixedLocator, FuncFormatter
 
 from latencykit._text import format_items, plain
@@ -16,9 +15,10 @@ from latencykit.analysis.judge import SETTINGS
 from latencykit.core.histogram import Histogram
 from latencykit.plot.axes import fit_values
 from latencykit.plot.density_chart import shares
+from latencykit.plot.heatmap_chart import draw_shares
 from latencykit.plot.label_layout import EndLabels, head
-from latencykit.plot.style import AMBER, BLUE, COLOURS, INK, MUTED, current_axes, tidy
-from latencykit.units import format_value
+from latencykit.plot.style import AMBER, COLOURS, current_axes, halo, tidy
+from latencykit.units import format_value, percentile_name
 
 if TYPE_CHECKING:
     from latencykit.history.history import Trend
@@ -130,26 +130,20 @@ def history_heatmap(
     edges = np.geomspace(min(low, high / 1.5), high, _CELLS + 1)
     parts = np.column_stack([shares(histogram, edges) for histogram in histograms])
     fit_values(ax, edges, histograms[0].unit, log=True)
-    least = max(float(parts[parts > 0].min(initial=1.0)), 1e-6)
-    image = ax.pcolormesh(
-        np.arange(len(runs) + 1) - 0.5, edges, np.ma.masked_equal(parts, 0), cmap="viridis_r",
-        norm=LogNorm(least, max(float(parts.max()), least * 10)), rasterized=True,
-    )  # fmt: skip
-    bar = ax.figure.colorbar(image, ax=ax, pad=0.01)
-    bar.ax.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:g} %"))
-    bar.ax.tick_params(labelsize=8, labelcolor=INK)
-    for p, colour in ((50.0, BLUE), (99.0, AMBER)):
+    between = np.linspace(-0.5, len(runs) - 0.5, len(runs) + 1)
+    draw_shares(ax, between, edges, parts, "share of the run's requests")
+    for p in (50.0, 99.0):
         values = [float(h.percentile(p)) for h in histograms]
-        ax.plot(range(len(runs)), values, color=colour, linewidth=1.2)
+        ax.plot(range(len(runs)), values, color=AMBER, linewidth=1.4)
         ax.annotate(
-            f"p{p:g}", (len(runs) - 0.5, values[-1]), (4, 0), textcoords="offset points",
-            color=colour, fontsize=9, va="center", annotation_clip=False,
+            percentile_name(p), (0, values[0]), (0, 4), textcoords="offset points", ha="center",
+            color=AMBER, fontsize=9.5, fontweight="bold", **halo(ax),
         )  # fmt: skip
     ax.set_ylim(edges[0], edges[-1])
     ax.set_xlim(-0.5, len(runs) - 0.5)
     _run_ticks(ax, runs)
     tidy(ax, "run")
-    bar.outline.set_edgecolor(MUTED)
+    ax.grid(visible=False)
     machines = dict.fromkeys(", ".join(run.labels.values()) for run in runs)
     sides = "from left to right: " + "; ".join(map(plain, machines)) if len(machines) > 1 else ""
     finding = f"{format_items(len(runs), 'run')}, share of their requests by latency"

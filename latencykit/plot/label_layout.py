@@ -9,13 +9,13 @@ This is plain geometry in pixels; the artists are below.
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
+import textwrap
+from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
-from matplotlib import patheffects
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backend_bases import RendererBase
@@ -30,7 +30,7 @@ from latencykit._records import record
 from latencykit._text import plain
 from latencykit._typing import Floats
 from latencykit.plot.series import distinct_names, named_count
-from latencykit.plot.style import FEW, INK, MUTED, ground_of, lighten, short_names, size_in_points
+from latencykit.plot.style import FEW, INK, MUTED, halo, lighten, short_names, size_in_points
 
 _CLEAR = 3.0  # pixels that remain free around a label
 
@@ -337,12 +337,12 @@ class LineLabels(_Labels):
                 candidates = along(curve, size, space, at=entry.at, spread=entry.spread)
             requests.append(LabelRequest(size, *candidates, own))
         places = place(requests, curves, fixed)
-        outline = patheffects.withStroke(linewidth=2.5, foreground=ground_of(ax))
+        outline = halo(ax)["path_effects"]
         for entry, where in zip(self._entries, places, strict=True):
             entry.text.set_visible(where is not None)
             if where is not None:
                 entry.text.set_position((where.x, where.y))
-                entry.text.set_path_effects([] if where.free else [outline])
+                entry.text.set_path_effects([] if where.free else outline)
 
 
 class EndLabels(_Labels):
@@ -477,7 +477,7 @@ def name_curves(
     # `places` is where the first name would like to be, the distance of the next, and the
     # tolerance.
     if named and len(series) > FEW:
-        order = sorted(series, key=lambda label: -ends[label][0])
+        order = sorted(series, key=lambda label: -float(f"{ends[label][0]:.3g}"))
         texts = [
             "   ".join(filter(None, (plain(short), ends[label][1])))
             for label, short in zip(order, short_names(order, _letters(ax)), strict=True)
@@ -551,23 +551,16 @@ def make_space(ax: Axes, artist: Any) -> None:
 
 def wrapped(text: str, width: float, lines: int, measure: Callable[[str], float]) -> str:
     """Return `text` broken at blanks into at most `lines` lines; an ellipsis marks the rest."""
-    rows: list[str] = []
-    words = text.split(" ")
-    while words:
-        count = len(words)
-        if measure(" ".join(words)) > width:
-            ends = range(2, count)
-            count = 1 + bisect_right(ends, width, key=lambda end: measure(" ".join(words[:end])))
-        row, words = " ".join(words[:count]), words[count:]
-        if words and len(rows) == lines - 1:
-            while count > 1 and measure(f"{row} …") > width:
-                row = row.rsplit(" ", 1)[0]
-                count -= 1
-            row, words = f"{row} …", []
-        while len(row) > 2 and measure(row) > width:
-            row = row.removesuffix("…")[:-1] + "…"
-        rows.append(row)
-    return "\n".join(rows)
+    look: Any = {"max_lines": lines, "placeholder": " …", "break_on_hyphens": False}
+
+    def rows(letters: int) -> list[str]:
+        return textwrap.wrap(text, letters, **look)
+
+    def too_wide(letters: int) -> bool:
+        return max(map(measure, rows(letters)), default=0.0) > width
+
+    most = bisect_left(range(3, len(text) + 1), True, key=too_wide) + 2
+    return "\n".join(rows(max(most, 3)))
 
 
 class Heading(_Labels):

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.patheffects import withStroke
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from latencykit._text import format_items
@@ -304,7 +303,7 @@ def sweep(
             str(number), (rate, 1.0), xycoords=("data", "axes fraction"),
             xytext=(0, -4 - 11 * level), textcoords="offset points", ha="center", va="top",
             fontsize=8, fontweight="bold", color=_VERDICTS.get(run.verdict, style.INK), zorder=6,
-            path_effects=[withStroke(linewidth=3, foreground=style.ground_of(ax))],
+            **style.halo(ax),
         )  # fmt: skip
     foot, room = _STRIP + _GAP, min((8 + 11 * len(ends)) / points, 0.4)
     low, high = np.log(ax.get_ylim())

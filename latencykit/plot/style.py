@@ -166,6 +166,13 @@ def is_dark(ax: Any) -> bool:
     return alpha > 0.5 and 0.3 * red + 0.59 * green + 0.11 * blue < 0.4
 
 
+def halo(ax: Any) -> Look:
+    """Return the outline of letters that something may cross."""
+    from matplotlib.patheffects import withStroke
+
+    return {"path_effects": [withStroke(linewidth=2.5, foreground=ground_of(ax))]}
+
+
 def ground_of(ax: Any) -> str:
     """Return the colour of outlines around letters, and of hollow marks."""
     return "black" if is_dark(ax) else "white"

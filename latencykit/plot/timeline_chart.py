@@ -10,7 +10,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from matplotlib import patheffects
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
@@ -243,9 +242,7 @@ def slo_line(ax: Axes, slo: object, unit: str) -> None:
     for percentile, limit in slo_pairs(slo)[-1:]:
         ax.axhline(limit, color=style.INK, linewidth=1.1, label="_slo", zorder=4)
         words = f"SLO {percentile_name(percentile)} {format_value(limit, unit)}"
-        look: style.Look = {"fontsize": 8.5, "color": style.INK, "zorder": 7}
-        outline = patheffects.withStroke(linewidth=2.5, foreground=style.ground_of(ax))
-        look |= {"path_effects": [outline]}
+        look: style.Look = {"fontsize": 8.5, "color": style.INK, "zorder": 7} | style.halo(ax)
         at, units = (0, limit), ("axes fraction", "data")
         ax.annotate(words, at, (5, 2), units, "offset points", **look)
 
