@@ -28,7 +28,7 @@ from latencykit.core.buckets import HdrBuckets
 from latencykit.core.consistency import contradiction
 from latencykit.core.histogram import STANDARD_PERCENTILES, Histogram, statistic_of
 from latencykit.core.histogram_log import HistogramLog, expect
-from latencykit.core.quantiles import median
+from latencykit.core.quantiles import median, share_above
 from latencykit.core.run import Note
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
@@ -498,10 +498,11 @@ def omission_bound(facts: Facts) -> Bound | None:
     waits = hidden * caused - pace * hidden * (hidden + 1) / 2
     data, usual_ones = facts.data, [p for p in STANDARD_PERCENTILES if p <= BOUND.max_percentile]
     stated = data.reported_percentiles if isinstance(data, Summary) else usual_ones
-    enough = (p for p in usual_ones if raw.count * (1 - p / 100) >= BOUND.min_above)
-    at = np.array([p for p in enough if p in stated])
+    at = np.array([p for p in usual_ones if p in stated])
+    beyond = share_above(at)
+    enough = raw.count * beyond >= BOUND.min_above
+    at, beyond = at[enough], beyond[enough]
     before: Floats = np.asarray(raw.percentile(at), np.float64).reshape(at.shape)
-    beyond = 1 - at / 100
     low, high = before.copy(), np.full(at.size, float(value.max()))
     order, hides = np.argsort(value), hidden > 0
     known, longer = value[order], np.append(np.cumsum(weight[order][::-1])[::-1], 0.0)

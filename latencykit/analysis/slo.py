@@ -26,7 +26,7 @@ from latencykit.core.evidence import Evidence
 from latencykit.core.histogram import Histogram
 from latencykit.core.jackknife import RULE, Jackknife
 from latencykit.core.probability import share_interval, student_quantile
-from latencykit.core.quantiles import is_resolved
+from latencykit.core.quantiles import is_resolved, share_above
 from latencykit.core.run import code_of, failure_counts, series_named
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
@@ -433,7 +433,7 @@ def _percentile(
     row = _outcome(row, bottom, top, open_below=open_below)
     row = replace(row, low=min(low, bottom), high=max(high, top))
     if row.outcome != "unknown":
-        above = attempts * (1 - percentile / 100) / evidence.whole.counted.repeats
+        above = float(attempts * share_above(percentile) / evidence.whole.counted.repeats)
         reasons = _why_unsure(row, evidence, asked, above, confidence)
         row = replace(row, sure=not reasons, reasons=reasons)
     if outside:

@@ -61,6 +61,11 @@ def surely_within(percentiles: ArrayLike, total: int) -> Ints:
     return np.minimum(np.where(near, nearest, np.floor(exact)), total).astype(np.int64)
 
 
+def share_above(percentiles: ArrayLike) -> Floats:
+    """Return the share of values above percentiles; ``1 - 90 / 100`` is below a tenth."""
+    return np.asarray((1 - np.asarray(percentiles) / 100) * (1 + 1e-12))
+
+
 def running_sums(counts: Ints) -> Ints:
     """Return the sums before each position and the total: int64, one longer than `counts`."""
     sums = np.empty(counts.size + 1, np.int64)

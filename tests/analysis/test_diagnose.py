@@ -345,6 +345,9 @@ def test_without_a_stall_nothing_was_hidden() -> None:
     assert found.bound is not None
     assert not found.bound.material
     assert "kept no other from being sent" in found.summary
+    tenth = lk.Histogram.of(np.repeat([1000, 3000], [900, 100]), unit="us")
+    found = lk.diagnose(tenth.with_run(rate=300.0, connections=10))
+    assert (found.verdict, found.bound and found.bound.material) == ("no stall", False)
 
 
 def test_what_is_corrected_is_not_accused() -> None:
