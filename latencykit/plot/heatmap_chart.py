@@ -16,7 +16,7 @@ from latencykit.core.buckets import Buckets, HdrBuckets
 from latencykit.core.histogram_log import HistogramLog, blocks_of, merge_logs
 from latencykit.errors import DataNotAvailableError
 from latencykit.plot.axes import share_text, time_axis, value_axis
-from latencykit.plot.label_layout import LineLabels, head, make_space
+from latencykit.plot.label_layout import LineLabels, head
 from latencykit.plot.series import Drawable, Limits, as_series, joined, slo_pairs
 from latencykit.plot.style import GAP, INK, MUTED, Look, current_axes, tidy
 from latencykit.plot.timeline_chart import as_log, clock, late, log_title, max_text, slo_line
@@ -240,7 +240,6 @@ def draw_shares(
     bar.ax.yaxis.set_major_formatter(share_text)
     bar.ax.tick_params(labelsize=8, labelcolor=INK, length=0)
     bar.set_label(words, fontsize=8.5, color=MUTED)
-    make_space(ax, bar.ax.yaxis.label)
 
 
 def _total(series: Mapping[str, Any]) -> tuple[str, HistogramLog]:

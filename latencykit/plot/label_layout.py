@@ -428,13 +428,11 @@ def outside_legend(ax: Axes, handles: Sequence[Any], texts: Sequence[str]) -> Le
     if len(shown) > most:
         words = [*words[: most - 1], f"and {len(shown) - most + 1} more"]
         shown = [*shown[: most - 1], Line2D([], [], linestyle="none")]
-    legend = ax.legend(
+    return ax.legend(
         shown, words, loc="upper left", bbox_to_anchor=(1.015, 1.0), frameon=False, fontsize=8.5,
         handlelength=2.4, borderaxespad=0.0, borderpad=0.0, labelspacing=0.42, handletextpad=0.6,
         labelcolor=INK, alignment="left",
     )  # fmt: skip
-    make_space(ax, legend)
-    return legend
 
 
 def _letters(ax: Axes) -> int:
@@ -456,8 +454,6 @@ def lanes(ax: Axes, names: Mapping[str, str], colours: Sequence[str], named: boo
         text, place = f"{plain(short[k])}   {words[k]}", len(names) - k - 0.5
         ends.add(ax, text, place, color=colours[k], fontsize=8.5, fontweight="normal")
     ends.attach(ax)
-    if named:
-        make_space(ax, ends)
 
 
 def name_curves(
@@ -533,18 +529,6 @@ def named_tops(
     return named
 
 
-def make_space(ax: Axes, artist: Any) -> None:
-    """Narrow the axes so that what is at their right fits, unless a layout engine does."""
-    figure: Any = ax.figure
-    if figure.get_layout_engine() is not None or ax.get_subplotspec() is None:
-        return
-    position = ax.get_position()
-    over = artist.get_window_extent().x1 - figure.bbox.x1 + 6.0 * figure.dpi / 72.0
-    share = over / figure.bbox.width
-    if over > 0 and position.width - share > 0.2:
-        ax.set_position((position.x0, position.y0, position.width - share, position.height))
-
-
 # ------------------------------------------------------------
 # The title, and the grey line of conditions below it, fitted to the width of the figure.
 
@@ -581,8 +565,7 @@ class Heading(_Labels):
         axes: Any = self.axes
         figure = axes.figure
         point = figure.dpi / 72.0
-        box, cell = axes.get_window_extent(renderer), _cell(axes)
-        right = figure.bbox.x1 if cell is None else float(cell[2])
+        box, right = axes.get_window_extent(renderer), figure.bbox.x1
         for other in figure.axes:
             own = other.get_window_extent(renderer)
             if other is not axes and own.x0 >= box.x1 and own.y0 < box.y1 and own.y1 > box.y0:
@@ -652,35 +635,6 @@ def head(
     lighten(ax)
     figure: Any = ax.figure.canvas.figure  # not a part of it
     figure._repr_mimebundle_ = partial(_described, figure)
-    # Shrink the axes until all is in their cell.
-    cell = _cell(ax)
-    if cell is None:
-        return
-    size = np.tile(ax.figure.bbox.size, 2)
-    edge = 4.0 * figure.dpi / 72.0 * np.array([1, 1, -1, -1])
-    for _ in range(2):  # narrower, the heading may take another line
-        taken = ax.get_tightbbox()
-        if taken is None:
-            return
-        over = (cell + edge - taken.extents) / size
-        x0, y0, x1, y1 = ax.get_position().extents + np.where(
-            [1, 1, 0, 0], over.clip(0), over.clip(max=0)
-        )
-        wide, high = (cell[2:] - cell[:2]) / size[:2]
-        if x1 - x0 > 0.4 * wide and y1 - y0 > 0.3 * high:
-            ax.set_position((x0, y0, x1 - x0, y1 - y0))
-
-
-def _cell(ax: Any) -> Floats | None:
-    """The part of the figure that axes have, in pixels; None where a layout engine decides."""
-    # It ends half-way to the neighbours, whether these are there already or not.
-    figure, spec = ax.figure, ax.get_subplotspec()
-    if figure.get_layout_engine() is not None or spec is None:
-        return None
-    bottoms, tops, lefts, rights = spec.get_gridspec().get_grid_positions(figure)
-    rows, columns = spec.rowspan, spec.colspan
-    across = np.concatenate(([0.0], (rights[:-1] + lefts[1:]) / 2, [1.0]))
-    down = np.concatenate(([1.0], (bottoms[:-1] + tops[1:]) / 2, [0.0]))
-    cell = [across[columns.start], down[rows.stop], across[columns.stop], down[rows.start]]
-    ends: Floats = np.tile(figure.bbox.min, 2) + cell * np.tile(figure.bbox.size, 2)
-    return ends
+    # Names at the right and headings need room, which a layout gives them as the chart is resized.
+    if figure.get_layout_engine() is None and ax.get_subplotspec() is not None:
+        figure.set_layout_engine("constrained")
