@@ -12,11 +12,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import sys
 import time
 
-from latencykit.ctrlz.server import BACKLOG, raise_file_limit, say
+from latencykit.ctrlz.server import BACKLOG, commands, say, serve
 
 
 async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -47,24 +46,11 @@ async def _serve(host: str, port: int) -> None:
         tasks.discard(asyncio.current_task())
 
     server = await asyncio.start_server(connected, "127.0.0.1", 0, backlog=BACKLOG)
-    say({"port": server.sockets[0].getsockname()[1]})
-    commands = asyncio.StreamReader()
-    await asyncio.get_running_loop().connect_read_pipe(
-        lambda: asyncio.StreamReaderProtocol(commands), sys.stdin
-    )
-    while line := await commands.readline():
-        if line.strip() == b"reset":
+    async for word in commands(server):
+        if word == ["reset"]:
             state["first"] = None
         say(state)
 
 
-def main() -> None:
-    """Run the proxy."""
-    raise_file_limit()
-    with contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(_serve(sys.argv[1], int(sys.argv[2])))
-    os._exit(0)  # open connections are the tool's to end, not ours to wait for
-
-
 if __name__ == "__main__":
-    main()
+    serve(_serve(sys.argv[1], int(sys.argv[2])))

@@ -271,10 +271,7 @@ class Plan:
             raise InvalidArgumentError(
                 "the rate must be up to 100,000 per second, and the connections 1 to 10,000"
             )
-        if (
-            self.has_placeholder("rate", "rate_per_connection")
-            and self.rate * self.stall > 0.9 * BACKLOG
-        ):
+        if self.scheduled and self.rate * self.stall > 0.9 * BACKLOG:
             raise InvalidArgumentError(
                 f"{self.rate:g}/s for {format_duration(self.stall * 1e9)} are more requests than "
                 f"the kernel keeps for a frozen server ({BACKLOG:,} connections); lower the rate, "
@@ -321,6 +318,11 @@ class Plan:
     def has_placeholder(self, *places: str) -> bool:
         """Return True if the command contains one of these places."""
         return has_placeholder(self.command, *places)
+
+    @property
+    def scheduled(self) -> bool:
+        """True if the load generator is given a rate."""
+        return self.has_placeholder("rate", "rate_per_connection")
 
     @property
     def stop_after(self) -> float:
@@ -608,7 +610,7 @@ def _checked_run(plan: Plan) -> Calibration:
 def _judged(
     plan: Plan, observed: Observed, argv: list[str], data: Data, kind: str = "own"
 ) -> Calibration:
-    scheduled = plan.has_placeholder("rate", "rate_per_connection")
+    scheduled = plan.scheduled
     duration = plan.duration if plan.has_placeholder("duration") else max(observed.elapsed, 0.001)
     rate = plan.rate if scheduled else None
     count = observed.requests if rate is None else None
@@ -672,7 +674,7 @@ def _calibration(
     """Put a judgement together with what is known of tool, load, server and machine."""
     run, named = data.run, None if argv[0] in ("sh", "env") else Path(argv[0]).name
     duration = plan.duration if plan.has_placeholder("duration") else None
-    rate = plan.rate if plan.has_placeholder("rate", "rate_per_connection") else None
+    rate = plan.rate if plan.scheduled else None
     return Calibration(
         judgement.verdict, model, stall, judgement.rows, judgement.reasons, tuple(argv),
         run.tool or named, run.version, data, truth, notes=run.notes,
@@ -727,7 +729,7 @@ def _applicable(
     load, connections = observed.busy or 0.0, 0 if late is None else late.connections
     if late is None and plan.has_placeholder("connections"):
         connections = plan.connections
-    if plan.has_placeholder("rate", "rate_per_connection") and connections:
+    if plan.scheduled and connections:
         load = max(load, plan.rate * (observed.base or 0.0) / 1e9 / connections)
     stall = 1e9 * observed.stall.seconds
     jitter = (observed.jitter or {}).get("99", 0)

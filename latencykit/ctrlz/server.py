@@ -11,8 +11,8 @@ import os
 import sys
 import time
 from collections import deque
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import AsyncIterator, Coroutine, Sequence
+from typing import Any, NoReturn
 
 from latencykit._records import record
 from latencykit.errors import LatencyKitError
@@ -249,15 +249,30 @@ async def _serve(service: Service, port: int) -> None:
     listener = await loop.create_server(
         lambda: Connection(service), "127.0.0.1", port, backlog=BACKLOG
     )
+    async for word, *window in commands(listener):
+        if word == "reset":
+            service.reset()
+        jitter = service.jitter(*map(int, window)) if word == "jitter" else None
+        say(service.stats() | {"jitter": jitter})
+
+
+async def commands(listener: asyncio.Server) -> AsyncIterator[list[str]]:
+    """Name the port to the parent, and yield the words of its lines until it is gone."""
     say({"port": listener.sockets[0].getsockname()[1]})
     reader = asyncio.StreamReader()
-    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(reader), sys.stdin
+    )
     while line := await reader.readline():
-        word, *window = line.split()
-        if word == b"reset":
-            service.reset()
-        jitter = service.jitter(*map(int, window)) if word == b"jitter" else None
-        say(service.stats() | {"jitter": jitter})
+        yield line.decode().split()
+
+
+def serve(service: Coroutine[Any, Any, None]) -> NoReturn:
+    """Run what serves until the parent, or an interrupt, ends it."""
+    raise_file_limit()
+    with contextlib.suppress(KeyboardInterrupt):
+        asyncio.run(service)
+    os._exit(0)  # open connections are the tool's to end, not ours to wait for
 
 
 def say(message: dict[str, object]) -> None:
@@ -284,11 +299,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--port", type=int, default=0, help="port on 127.0.0.1; 0 takes a free one")
     parser.add_argument("--service-time", default="1ms", help="time that a request takes (1ms)")
     options = parser.parse_args(arguments)
-    raise_file_limit()
-    service = Service(parse_duration(options.service_time) / 1e9)
-    with contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(_serve(service, options.port))
-    os._exit(0)  # open connections are the tool's to end, not ours to wait for
+    serve(_serve(Service(parse_duration(options.service_time) / 1e9), options.port))
 
 
 if __name__ == "__main__":

@@ -252,9 +252,8 @@ def sweep(
     longest = min(LONGER * usual, max(usual, left / 6))
     search = Search(float(start), float(stop), usual, longest, precision, runs)
     reading = {"series": series, "format": format, "unit": unit, "column": column}
-    generator: _Generator
     if callable(load):
-        generator = _Function(load, None if folder is None else Path(folder))
+        generator = _function(load, None if folder is None else Path(folder))
     else:
         words = tuple(shlex.split(load)) if isinstance(load, str) else load
         words = tuple(words) if isinstance(words, list) else words
@@ -262,7 +261,7 @@ def sweep(
             kind = type(load).__name__
             raise InvalidArgumentError(f"expected a command or a function of the rate, not {kind}")
         path = Path(folder if folder is not None else time.strftime("sweep-%Y%m%d-%H%M%S"))
-        generator = _Command(words, path, url, connections, reading)
+        generator = _command(words, path, url, connections, reading)
     say = progress or (lambda _: None)
     # Of all verdicts together, on either side, none is wrong: Bonferroni's bound.
     each = 1 - 2 * (1 - confidence) / search.runs
@@ -323,7 +322,9 @@ class _State:
                 if self.curve is not None and self.curve.capacity is not None:
                     estimate = self.curve.capacity.rate
         except KeyboardInterrupt:
-            self.generator.forget(len(self.runs) + 1)
+            if self.generator.folder is not None:  # of the run that was interrupted
+                for path in self.generator.folder.glob(f"{len(self.runs) + 1:02d}-*"):
+                    shutil.rmtree(path, ignore_errors=True)
         except Exception as error:
             error.add_note(f"after {len(self.runs)} runs of the sweep; {bracket_text(self.curve)}")
             raise
@@ -505,85 +506,67 @@ class _RunFailedError(LatencyKitError):
     """A load generator that failed, or whose output cannot be read."""
 
 
+@dataclass
 class _Generator:
     """The source of the load, and the folder of its outputs."""
 
+    run: Callable[[SweepRun], Data]  # sends a load, and returns what was measured
     folder: Path | None
     words: tuple[str, ...] = ()
-    reading: Mapping[str, str | None] = {}
-
-    def run(self, run: SweepRun) -> Data:
-        """Send a load, and return what was measured."""
-        raise NotImplementedError
-
-    def forget(self, number: int) -> None:
-        """Remove the output of a run that was interrupted."""
-        if self.folder is not None:
-            for path in self.folder.glob(f"{number:02d}-*"):
-                shutil.rmtree(path, ignore_errors=True)
+    reading: Mapping[str, str | None] = field(default_factory=dict)
 
 
-class _Function(_Generator):
+def _function(function: Callable[[float, float], Data], folder: Path | None) -> _Generator:
     """A function of rate and duration that returns data."""
+    if folder is not None:
+        _make(folder)
 
-    def __init__(self, function: Callable[[float, float], Data], folder: Path | None) -> None:
-        self.function, self.folder = function, folder
-        if folder is not None:
-            _make(folder)
-
-    def run(self, run: SweepRun) -> Data:
-        data = self.function(run.rate, run.duration)
+    def run(run: SweepRun) -> Data:
+        data = function(run.rate, run.duration)
         if not isinstance(data, Samples | HistogramLog | Histogram):
             raise InvalidArgumentError(
                 "the function must return Samples, a HistogramLog or a Histogram, "
                 f"not {type(data).__name__}"
             )
-        if self.folder is not None:
-            (self.folder / run.name).mkdir()
-            write(data, self.folder / run.name / "out.json")
+        if folder is not None:
+            (folder / run.name).mkdir()
+            write(data, folder / run.name / "out.json")
         return data
 
+    return _Generator(run, folder)
 
-class _Command(_Generator):
+
+def _command(
+    words: tuple[str, ...],
+    outputs: Path,
+    url: str | None,
+    connections: int | None,
+    reading: Mapping[str, str | None],
+) -> _Generator:
     """A load generator as a command."""
+    if not has_placeholder(words, "rate", "rate_per_connection"):
+        raise InvalidArgumentError(
+            "the command does not take {rate}, the load to send; write it for example as: "
+            "latencykit sweep --slo 99=20ms -- wrk2 -R {rate} -d {duration} --latency URL"
+        )
+    if not has_placeholder(words, "duration", "requests"):
+        raise InvalidArgumentError(
+            "the command takes neither {duration} nor {requests}, so that no run can be longer "
+            "where a short one decides nothing"
+        )
+    filled(words, 1.0, 1.0, Path("out"), connections, url)
+    if shutil.which(words[0]) is None:  # before there is a folder
+        raise InvalidArgumentError(f"{words[0]}: cannot be started: no such program")
+    _make(outputs)
 
-    def __init__(
-        self,
-        words: tuple[str, ...],
-        folder: Path,
-        url: str | None,
-        connections: int | None,
-        reading: Mapping[str, str | None],
-    ) -> None:
-        self.words, self.outputs, self.url, self.connections = words, folder, url, connections
-        self.reading = reading
-        if not has_placeholder(words, "rate", "rate_per_connection"):
-            raise InvalidArgumentError(
-                "the command does not take {rate}, the load to send; write it for example as: "
-                "latencykit sweep --slo 99=20ms -- wrk2 -R {rate} -d {duration} --latency URL"
-            )
-        if not has_placeholder(words, "duration", "requests"):
-            raise InvalidArgumentError(
-                "the command takes neither {duration} nor {requests}, so that no run can be longer "
-                "where a short one decides nothing"
-            )
-        self._filled(1.0, 1.0, Path("out"))
-        if shutil.which(words[0]) is None:  # before there is a folder
-            raise InvalidArgumentError(f"{words[0]}: cannot be started: no such program")
-        _make(folder)
-        self.folder = folder
-
-    def _filled(self, rate: float, duration: float, out: Path) -> list[str]:
-        return filled(self.words, rate, duration, out, self.connections, self.url)
-
-    def run(self, run: SweepRun) -> Data:
-        folder = self.outputs / run.name
+    def run(run: SweepRun) -> Data:
+        folder = outputs / run.name
         folder.mkdir()
-        argv = self._filled(run.rate, run.duration, folder / "out")
+        argv = filled(words, run.rate, run.duration, folder / "out", connections, url)
         with Tool(argv, folder) as tool:
             ended = tool.wait(1.5 * run.duration + _GRACE)
         try:
-            return _read(folder, argv, self.reading)
+            return _read(folder, argv, reading)
         except LatencyKitError as error:
             text = str(error)
             if not ended:
@@ -591,6 +574,8 @@ class _Command(_Generator):
             elif tool.code:
                 text = f"{shlex.join(argv)} failed (exit status {tool.code}): {tool.last_output()}"
             raise _RunFailedError(f"{text}; the output is kept in {folder}") from None
+
+    return _Generator(run, outputs, words, reading)
 
 
 def _make(folder: Path) -> None:

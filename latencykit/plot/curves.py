@@ -261,6 +261,7 @@ def draw_curve(
         dot: Look = {"linestyle": "none", "marker": "o", "markersize": 4.0, "zorder": 4}
         ax.plot(*placed(p[inner], value[inner]), label="_printed", color=look["color"], **dot)
     mark = {"linestyle": "none", "color": look["color"], "clip_on": False, "zorder": 4}
+    mark |= {"in_layout": False}  # which measuring a thousand of them would slow
     mark |= {"label": "_nolegend_", "markersize": 6.0 if across else 4.0}
     last, edge = float(curve.percentile[-1]), float(curve.value[-1])
     if curve.bound is not None and across:

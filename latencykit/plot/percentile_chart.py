@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FixedLocator, NullLocator
+from matplotlib.ticker import LogLocator, NullLocator
 
 from latencykit._text import plain
 from latencykit._typing import Floats
@@ -138,7 +138,7 @@ def percentiles(
         label: part for label, part in series.items() if is_summary(part) and not is_empty(part)
     }
     measured = {label: part for label, part in series.items() if label not in summaries}
-    counted, empty = drawable(measured, "curve")
+    counted, empty = drawable(measured, "curve", others=bool(summaries))
     shown = {
         label: (counted | summaries)[label] for label in series if label in counted | summaries
     }
@@ -353,9 +353,7 @@ def ccdf(
     least = 0.5 / largest  # half a request
     ax.set_yscale("log")
     ax.set_ylim(least, 1.6)
-    powers = np.arange(math.ceil(math.log10(least)), 1)
-    ticks = 10.0 ** powers[:: max(1, math.ceil(powers.size / 9))]
-    ax.yaxis.set_major_locator(FixedLocator(ticks.tolist()))
+    ax.yaxis.set_major_locator(LogLocator(numticks=9))
     ax.yaxis.set_minor_locator(NullLocator())
     ax.yaxis.set_major_formatter(share_text)
     lines, crowded = {}, len(series) > FEW

@@ -105,7 +105,9 @@ def is_empty(data: object) -> bool:
     return isinstance(data, Histogram) and not data.count
 
 
-def drawable(series: Mapping[str, object], quantity: str) -> tuple[dict[str, Any], str]:
+def drawable(
+    series: Mapping[str, object], quantity: str, *, others: bool = False
+) -> tuple[dict[str, Any], str]:
     """Return the series with values as histograms or models, and a note that names empty ones."""
     counted = {label: as_histogram(data) for label, data in series.items()}
     empty = [label for label, data in counted.items() if is_empty(data)]
@@ -115,7 +117,7 @@ def drawable(series: Mapping[str, object], quantity: str) -> tuple[dict[str, Any
                 f"{label}: a summary has no buckets, so its {quantity} is unknown; "
                 "a histogram or samples would show it"
             )
-    if empty and len(empty) == len(counted):
+    if empty and len(empty) == len(counted) and not others:
         raise DataNotAvailableError(
             f"{', '.join(filter(None, empty)) or 'this'}: nothing was counted, "
             "so there is nothing to draw: all requests failed, or none is in the range"
@@ -222,14 +224,15 @@ def named_count(name: str, data: object) -> str:
     return "  ".join(filter(None, (plain(name), number)))
 
 
-def conditions(data: Any) -> list[str]:
+def conditions(data: Any, each: str = "") -> list[str]:
     """Return how it was measured: tool, loop, connections, latency type, correction, failures."""
     run = data.run
     parts = [plain(" ".join(filter(None, (run.tool, run.version))), 40)]
     parts.append(f"{run.rate:,.6g} requests/s offered" if run.rate else "")
     parts.append(_LOOPS.get(run.loop, ""))
     if run.connections:
-        parts.append("1 connection" if run.connections == 1 else f"{run.connections:,} connections")
+        one = run.connections == 1
+        parts.append(f"1 connection{each}" if one else f"{run.connections:,} connections")
     parts += [_MEASURES.get(run.measure, ""), _CORRECTIONS.get(run.corrected, "")]
     parts += not_answered(run)
     unit = "no unit stated" if run.unit == "none" else f"values assumed to be {run.unit}"
@@ -239,7 +242,8 @@ def conditions(data: Any) -> list[str]:
 
 def joined(series: Mapping[str, Any], *first: str) -> str:
     """Return `first` and then the conditions that all series share, in one line."""
-    listed = {label: conditions(data) for label, data in series.items()}
+    each = " each" if len(series) > 1 else ""  # threads have one connection each
+    listed = {label: conditions(data, each) for label, data in series.items()}
     head, *others = listed.values() if listed else [[]]
     shared = [part for part in head if all(part in other for other in others)]
     assumed: dict[str, list[str]] = {}

@@ -85,8 +85,10 @@ class Envelope:
     gap: NDArray[np.bool_]  # time is missing after a column, the last one aside
 
     def line(self, value: Floats) -> tuple[Floats, Floats]:
-        """Return the corners of a step line through one value per column."""
-        return steps(self.start, self.end, value, self.gap)
+        """Return the corners of a step line through one value per column, broken at gaps."""
+        after = np.where(np.append(self.gap, False), np.nan, value)
+        x = np.stack([self.start, self.end, self.end], 1).ravel()
+        return x, np.stack([value, value, after], 1).ravel()
 
 
 def as_log(label: str, data: object) -> HistogramLog:
@@ -195,16 +197,6 @@ def envelope(intervals: Intervals, value: Floats, columns: int) -> Envelope:
     merged = int(np.diff(np.append(first, column.size)).max())
     low, high = np.fmin.reduceat(value, first), np.fmax.reduceat(value, first)
     return Envelope(start, end, low, high, merged, start[1:] > end[:-1] + 1e-9)
-
-
-def steps(
-    start: Floats, end: Floats, value: Floats, gap: NDArray[np.bool_]
-) -> tuple[Floats, Floats]:
-    """Return the corners of a step line that is broken after intervals with a gap."""
-    x = np.stack([start, end, end], 1).ravel()
-    broken = np.append(gap, False)
-    y = np.stack([value, value, np.where(broken, np.nan, value)], 1).ravel()
-    return x, y
 
 
 def failures(data: Any, intervals: Intervals) -> Floats | None:

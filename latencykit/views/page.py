@@ -249,7 +249,8 @@ def page_title(series: Sequence[PageSeries]) -> str:
 
 def header_html(title: str, series: Sequence[PageSeries], checked: Sequence[SLOResult] = ()) -> str:
     """Return the heading of a page, and of each series the key numbers, SLO, and incident."""
-    listed = [conditions(entry.counted) for entry in series]
+    each = " each" if len(series) > 1 else ""
+    listed = [conditions(entry.counted, each) for entry in series]
     shared = [part for part in listed[0] if all(part in other for other in listed[1:])]
     sentences, folded, pictures = "", "", ""
     for k, entry in enumerate(series):
