@@ -165,7 +165,6 @@ def check(
     "-o", "--output", "out", type=options.OUTPUT_FILE, metavar="OUT",
     help="Chart (.png .svg .pdf) or interactive page (.html).",
 )  # fmt: skip
-@click.option("--heatmap", is_flag=True, help="Chart of whole distributions, run by run.")
 @options.format_option
 def show(
     store: str,
@@ -174,7 +173,6 @@ def show(
     statistics: str,
     last: int,
     out: Path | None,
-    heatmap: bool,
     style: str,
 ) -> int:
     """Show levels, noise bands and changes over the runs."""
@@ -195,7 +193,7 @@ def show(
             what = f"no run{where} has {statistics}{of}"
         raise InvalidArgumentError(f"{store}: {what}")
     if out is not None:
-        _write(history, trends, out, heatmap=heatmap)
+        _write(history, trends, out)
         options.note(f"wrote {out}")
     print_result(
         style,
@@ -205,7 +203,7 @@ def show(
     return 0
 
 
-def _write(history: History, trends: list[Any], out: Path, *, heatmap: bool) -> None:
+def _write(history: History, trends: list[Any], out: Path) -> None:
     """Write a chart or a page by its suffix."""
     series = {trend.series for trend in trends if trend.statistic != "mean"}
     kept = [t for t in trends if t.statistic != "mean" or t.series not in series]
@@ -215,10 +213,8 @@ def _write(history: History, trends: list[Any], out: Path, *, heatmap: bool) -> 
         with atomic(out) as temporary:
             temporary.write_text(history_html(history, kept), encoding="utf-8")
         return
-    from latencykit.core.histogram import Histogram
     from latencykit.plot.files import save
     from latencykit.plot.history_chart import history as chart
-    from latencykit.plot.history_chart import history_heatmap
 
     checked_chart(out)
     names = dict.fromkeys(trend.series for trend in trends)
@@ -227,21 +223,5 @@ def _write(history: History, trends: list[Any], out: Path, *, heatmap: bool) -> 
             f"a chart shows one series, not {len(names)} ({', '.join(names)}); choose one with "
             "--series, or write a page: .html"
         )
-    if not heatmap:
-        with atomic(out) as temporary:
-            save(chart, kept, temporary)
-        return
-    # The histograms of the runs: one machine after the other, oldest first.
-    (name,) = names
-    runs = dict.fromkeys(run for trend in trends for run in trend.runs)
-    found = [
-        (run, history.distribution(run)[name])
-        for run in sorted(runs, key=lambda run: ([*run.labels.items()], run.time, run.measured))
-    ]
-    drawn = [(run, data) for run, data in found if isinstance(data, Histogram)]
-    if not drawn:
-        raise InvalidArgumentError(
-            f"{name}: the history has statistics only; a heat map needs distributions"
-        )
     with atomic(out) as temporary:
-        save(history_heatmap, drawn, temporary, name=name)
+        save(chart, kept, temporary)

@@ -1,4 +1,4 @@
-"""A statistic over the runs of a history, with noise band and changes; and runs as a heat map."""
+"""A statistic over the runs of a history, with noise band and changes."""
 
 from __future__ import annotations
 
@@ -12,13 +12,10 @@ from matplotlib.ticker import FixedLocator, FuncFormatter
 
 from latencykit._text import format_items, plain
 from latencykit.analysis.judge import SETTINGS
-from latencykit.core.histogram import Histogram
 from latencykit.plot.axes import fit_values
-from latencykit.plot.density_chart import shares
-from latencykit.plot.heatmap_chart import draw_shares
 from latencykit.plot.label_layout import EndLabels, head
-from latencykit.plot.style import AMBER, COLOURS, current_axes, halo, tidy
-from latencykit.units import format_value, percentile_name
+from latencykit.plot.style import AMBER, COLOURS, current_axes, tidy
+from latencykit.units import format_value
 
 if TYPE_CHECKING:
     from latencykit.history.history import Trend
@@ -27,7 +24,6 @@ if TYPE_CHECKING:
 _FEW_POINTS = 150  # runs whose points are drawn large
 _CHANGES = 6  # that are labelled: the latest ones
 _TICK = 0.95  # inches between labels of runs
-_CELLS = 120  # rows of a heat map
 
 
 def history(
@@ -112,40 +108,3 @@ def _run_ticks(ax: Axes, runs: Sequence[StoredRun]) -> None:
         return plain(runs[round(x)].label).replace(" ", "\n") if 0 <= round(x) < len(runs) else ""
 
     ax.xaxis.set_major_formatter(FuncFormatter(label))
-
-
-def history_heatmap(
-    data: Sequence[tuple[StoredRun, Histogram]],
-    *,
-    ax: Axes | None = None,
-    name: str = "",
-    title: str | None = None,
-    subtitle: str | None = None,
-) -> Axes:
-    """Draw whole distributions run by run, oldest first: the share of requests by latency."""
-    ax = current_axes(ax)
-    runs, histograms = [run for run, _ in data], [histogram for _, histogram in data]
-    lows = [max(float(h.buckets.low(h.index)[0]), 1e-9) for h in histograms]
-    low, high = min(lows), max(float(h.max) for h in histograms) * 1.02
-    edges = np.geomspace(min(low, high / 1.5), high, _CELLS + 1)
-    parts = np.column_stack([shares(histogram, edges) for histogram in histograms])
-    fit_values(ax, edges, histograms[0].unit, log=True)
-    between = np.linspace(-0.5, len(runs) - 0.5, len(runs) + 1)
-    draw_shares(ax, between, edges, parts, "share of the run's requests")
-    for p in (50.0, 99.0):
-        values = [float(h.percentile(p)) for h in histograms]
-        ax.plot(range(len(runs)), values, color=AMBER, linewidth=1.4)
-        ax.annotate(
-            percentile_name(p), (0, values[0]), (0, 4), textcoords="offset points", ha="center",
-            color=AMBER, fontsize=9.5, fontweight="bold", **halo(ax),
-        )  # fmt: skip
-    ax.set_ylim(edges[0], edges[-1])
-    ax.set_xlim(-0.5, len(runs) - 0.5)
-    _run_ticks(ax, runs)
-    tidy(ax, "run")
-    ax.grid(visible=False)
-    machines = dict.fromkeys(", ".join(run.labels.values()) for run in runs)
-    sides = "from left to right: " + "; ".join(map(plain, machines)) if len(machines) > 1 else ""
-    finding = f"{format_items(len(runs), 'run')}, share of their requests by latency"
-    head(ax, f"{plain(name)}: {finding}" if name else finding, sides, title, subtitle)
-    return ax

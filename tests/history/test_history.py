@@ -361,8 +361,6 @@ def test_show_in_all_forms(run: Run, store: Path, tmp_path: Path) -> None:
     ((_, _, factor),) = next(one["changes"] for one in shown if one["statistic"] == "p50")
     assert factor == pytest.approx(0.5, abs=0.1)
     assert " %, from " in (tmp_path / "a.svg").read_text("utf-8")
-    assert run("history", "show", "--store", store, "-o", tmp_path / "d.svg", "--heatmap")[0] == 0
-    assert "checkout: 40 runs, share" in (tmp_path / "d.svg").read_text("utf-8")
     lk.History(store).add({"checkout": lk.Summary({"mean": 1e6})}, time=9e9)
     words = ("history", "show", "--store", store, "--statistics", "p50,max", "--last", "1")
     assert "no run of the last 1 has p50" in run.refused(*words)
