@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import signal
-import sys
 import threading
-from collections.abc import Iterator, Sequence
-from importlib.machinery import ModuleSpec, PathFinder
-from types import FrameType, ModuleType
+from collections.abc import Iterator
+from types import FrameType
 
 _COMPILED = frozenset(
     {"numpy", "scipy", "pandas", "matplotlib", "pyarrow", "dask", "distributed", "zstandard"}
 )
 """Packages of compiled modules, some of which abort the interpreter if an exception interrupts
 their import."""
+
+_AGAIN = 0.02
+"""Seconds until a signal that came during such an import is looked at again."""
 
 
 @contextlib.contextmanager
@@ -32,55 +33,33 @@ def handle_signals() -> Iterator[None]:
         for number, handler in defaults.items()
         if signal.getsignal(number) is handler
     }
-    deferral = _Deferral()
-    sys.meta_path.insert(0, deferral)
     for number in before:
-        signal.signal(number, deferral.handle)
+        signal.signal(number, _end)
     try:
         yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-        sys.meta_path.remove(deferral)
 
 
-class _Deferral:
-    """A signal handler that waits while a compiled package is imported, and a finder of these."""
-
+def _end(number: int, frame: FrameType | None) -> None:
+    """End, unless a compiled package is being imported: then the signal comes again soon."""
     # `signal.pthread_sigmask` would not do: it blocks a signal in one thread only, and Python runs
     # the handler in the main thread whichever thread received it.
+    while frame is not None:
+        package = str(frame.f_globals.get("__name__")).partition(".")[0]
+        if frame.f_code.co_name == "<module>" and package in _COMPILED:
+            again = threading.Timer(_AGAIN, _send, (number,))
+            again.daemon = True
+            again.start()
+            return
+        frame = frame.f_back
+    raise KeyboardInterrupt if number == signal.SIGINT else SystemExit(128 + number)
 
-    def __init__(self) -> None:
-        self._importing = False
-        self._pending: int | None = None
 
-    def handle(self, number: int, _frame: FrameType | None) -> None:
-        """End, unless a compiled package is being imported: then remember to."""
-        if self._importing:
-            self._pending = number
-        else:
-            raise KeyboardInterrupt if number == signal.SIGINT else SystemExit(128 + number)
-
-    def find_spec(
-        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None, /
-    ) -> ModuleSpec | None:
-        """Find a compiled package whose import handles pending signals at its end."""
-        main = threading.current_thread() is threading.main_thread()
-        if self._importing or not main or name.partition(".")[0] not in _COMPILED:
-            return None
-        spec = PathFinder.find_spec(name, path, target)
-        if spec is None or spec.loader is None:
-            return None
-        load = spec.loader.exec_module
-
-        def exec_module(module: ModuleType) -> None:
-            self._importing = True
-            try:
-                load(module)
-            finally:
-                self._importing = False
-                if self._pending is not None:
-                    self.handle(self._pending, None)
-
-        spec.loader.exec_module = exec_module  # type: ignore[method-assign]
-        return spec
+def _send(number: int) -> None:
+    main = threading.main_thread().ident
+    if hasattr(signal, "pthread_kill") and main is not None:  # wakes the thread where it waits
+        signal.pthread_kill(main, number)
+    else:
+        signal.raise_signal(number)
