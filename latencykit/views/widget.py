@@ -83,36 +83,6 @@ class Explorer(anywidget.AnyWidget):
             return {name: within(data) for name, data in self._data.items()}
         return within(self._data)
 
-    def explain(self, above: str | float | None = None, **options: Any) -> object:
-        """Explain the slow requests of the selection; return a mapping for several series.
-
-        Parameters
-        ----------
-        above : str or float, optional
-            Requests above it are slow: a percentile, or a latency (``"200ms"``, a number in ns);
-            see `latencykit.explain`.
-        **options
-            ``by`` and ``events``, as `latencykit.explain` takes them.
-
-        Returns
-        -------
-        Explanation or dict of str to Explanation
-            A selection is explained against the rest of the run.
-
-        Raises
-        ------
-        DataNotAvailableError
-            For data without single requests and without times.
-        """
-        from latencykit.analysis.explain import explain  # loads scipy
-
-        if hasattr(self._data, "items"):
-            return {
-                name: explain(data, above, between=self.selection, **options)
-                for name, data in self._data.items()
-            }
-        return explain(self._data, above, between=self.selection, **options)
-
     def __repr__(self) -> str:
         return f"Explorer(selection={self.selection}): notebooks show it; lk.report writes a page"
 

@@ -59,21 +59,6 @@ def slow_late_on(host: str) -> lk.Samples:
     return lk.Samples(start=start, duration=took, host=hosts)
 
 
-def test_a_selection_is_explained() -> None:
-    samples = slow_late_on("c")
-    explorer = lk.explore(samples)
-    explorer.selection = (10.0, 20.0)
-    expected = lk.explain(samples, between=(10.0, 20.0))
-    found = explorer.explain()
-    assert found.suspects[["attribute", "value"]].to_numpy().tolist() == [["host", "c"]]
-    assert found.findings == expected.findings
-    both = lk.explore({"x": samples, "y": samples})
-    assert both.explain("5ms").keys() == {"x", "y"}
-    untimed = lk.explore(lk.Histogram.of([1_000_000, 2_000_000]))
-    with pytest.raises(lk.DataNotAvailableError, match="without single requests"):
-        untimed.explain()
-
-
 def test_the_widget_asks_what_slow_requests_share(monkeypatch: pytest.MonkeyPatch) -> None:
     explorer = lk.explore(slow_late_on("<d>"))
     assert json.loads(explorer._model)["explains"]
