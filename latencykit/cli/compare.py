@@ -94,26 +94,26 @@ def command(
     }
     with options.progress("comparing"):
         comparisons = {}
+        if store is not None:
+            from latencykit.history.history import History
+
+            history = History(store)
+            series_known = list(dict.fromkeys(one for run in history.runs for one in run.series))
         for name, pair in pairs.items():
             if store is not None:  # the run noise of the noisiest of the usual statistics
-                from latencykit.history.history import History
-
-                history = History(store)
-                known = list(dict.fromkeys(known for run in history.runs for known in run.series))
                 series = named[name][1][0].name
-                if not name and len(known) == 1:  # a pair of files, whatever their names
-                    (series,) = known
+                if not name and len(series_known) == 1:  # a pair of files, whatever their names
+                    (series,) = series_known
                 found = options.noise_of(history, series, ("p50", "p99", "mean"))
+                chosen["run_noise"] = None
                 if found:
                     noise = max(min(one.noise, 0.99) for one in found.values())
                     options.note(f"run noise {100 * noise:.3g} %, from the history of {series}")
                     chosen["run_noise"] = noise
+                elif len(pairs) == 1:
+                    raise InvalidArgumentError(options.no_noise(history, store, series))
                 else:
-                    text = options.no_noise(history, store, series)
-                    if len(pairs) == 1:
-                        raise InvalidArgumentError(text)
-                    options.note(text)
-                    chosen["run_noise"] = None
+                    options.note(options.no_noise(history, store, series))
             comparisons[name] = compare(*pair, **chosen)
     failed = {name: comparison.failed(conditions) for name, comparison in comparisons.items()}
     if out is not None:
