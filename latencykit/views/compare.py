@@ -15,7 +15,7 @@ from latencykit.errors import LatencyKitError
 from latencykit.units import format_change, format_share, format_value
 from latencykit.views.markup import as_sentence, badge, bullets, section, table
 from latencykit.views.tables import Table, csv_unit
-from latencykit.views.values import bare_value, number, record_from, value_text
+from latencykit.views.values import Versioned, bare_value, number, record_from, value_text
 
 if TYPE_CHECKING:
     from latencykit.views.page_series import PageSeries
@@ -73,11 +73,9 @@ class SeriesComparisonRecord(ComparisonRecord):
     name: str
 
 
-class CompareRecord(ComparisonRecord):
+class CompareRecord(Versioned, ComparisonRecord):
     """A comparison; the keys are those of the first of several series."""
 
-    schema_version: Literal[1]
-    """Grows when a key changes its meaning or goes away."""
     series: NotRequired[list[SeriesComparisonRecord]]
     """One comparison per series."""
 

@@ -16,7 +16,7 @@ from latencykit.units import format_percentile
 from latencykit.views.document import document
 from latencykit.views.markup import bullets, section, table
 from latencykit.views.tables import Cell, Table
-from latencykit.views.values import number, percent, record_from
+from latencykit.views.values import Versioned, number, percent, record_from
 
 if TYPE_CHECKING:
     from latencykit.history.history import History, HistoryRow, HistoryVerdict, Trend
@@ -62,11 +62,9 @@ class HistoryRowRecord(TypedDict):
     """The first run at this level; null if the level never changed."""
 
 
-class HistoryCheckRecord(TypedDict):
+class HistoryCheckRecord(Versioned):
     """A run judged by its history."""
 
-    schema_version: Literal[1]
-    """Grows when a key changes its meaning or goes away."""
     verdict: Literal["same", "better", "worse", "confirm", "unknown"]
     """The gravest of all rows."""
     reruns: int
@@ -104,11 +102,9 @@ class HistoryTrendRecord(TypedDict):
     changes: list[HistoryChangeRecord]
 
 
-class HistoryShowRecord(TypedDict):
+class HistoryShowRecord(Versioned):
     """The trends of a history."""
 
-    schema_version: Literal[1]
-    """Grows when a key changes its meaning or goes away."""
     runs: int
     trends: list[HistoryTrendRecord]
     left_out: list[str]
@@ -328,15 +324,13 @@ def history_html(history: History, trends: Sequence[Trend]) -> str:
             ],
             "trends": [
                 {
-                    "series": trend.series,
-                    "statistic": trend.statistic,
-                    "unit": trend.unit,
+                    **{key: getattr(trend, key) for key in ("series", "statistic", "unit")},
                     "labels": dict(trend.labels),
                     "runs": [place[run.name] for run in trend.runs],
-                    "values": _numbers(trend.values.tolist()),
-                    "level": _numbers(trend.level.tolist()),
-                    "low": _numbers(trend.low.tolist()),
-                    "high": _numbers(trend.high.tolist()),
+                    **{
+                        key: _numbers(getattr(trend, key).tolist())
+                        for key in ("values", "level", "low", "high")
+                    },
                     "changes": [
                         [
                             place[trend.runs[change.first].name],

@@ -11,6 +11,7 @@ from latencykit.core.summary import Summary
 from latencykit.units import format_duration, format_percentile, format_rate
 from latencykit.views import values
 from latencykit.views.tables import Table, csv_unit
+from latencykit.views.values import Versioned
 
 if TYPE_CHECKING:
     from latencykit.analysis.capacity import LoadCurve
@@ -49,11 +50,9 @@ class RunRecord(TypedDict):
     percentiles: list[values.PercentileRecord]
 
 
-class LoadRecord(TypedDict):
+class LoadRecord(Versioned):
     """Runs at different loads."""
 
-    schema_version: Literal[1]
-    """Grows when a key changes its meaning or goes away."""
     rows: list[RunRecord]
     capacity: CapacityRecord | None
 
@@ -189,11 +188,9 @@ class SweepRunRecord(TypedDict):
     percentiles: list[values.PercentileRecord]
 
 
-class SweepRecord(TypedDict):
+class SweepRecord(Versioned):
     """A search for the highest load that meets an SLO; rates are requests per second."""
 
-    schema_version: Literal[1]
-    """Grows when a key changes its meaning or goes away."""
     passed: bool | None
     """Whether some load surely meets the SLO; null if undecided."""
     slo: str

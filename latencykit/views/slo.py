@@ -14,7 +14,7 @@ from latencykit.core.repr_html import listing_html
 from latencykit.units import NANOSECONDS, format_count, format_duration, format_range, format_value
 from latencykit.views.markup import badge, section, table
 from latencykit.views.tables import MOST_ROWS, Table, csv_unit
-from latencykit.views.values import number, record_from, value_text
+from latencykit.views.values import Versioned, number, record_from, value_text
 
 if TYPE_CHECKING:
     from latencykit.views.page_series import PageSeries
@@ -167,11 +167,9 @@ class LimitRecord(TypedDict):
     reason: str
 
 
-class CheckRecord(TypedDict):
+class CheckRecord(Versioned):
     """Checked limits."""
 
-    schema_version: Literal[1]
-    """Grows when a key changes its meaning or goes away."""
     passed: bool | None
     """null where a threshold is undecided."""
     rows: list[LimitRecord]

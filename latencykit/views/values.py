@@ -21,6 +21,13 @@ if TYPE_CHECKING:
 UnitFrom = Literal["file", "format", "option", "assumed"]
 
 
+class Versioned(TypedDict):
+    """What a command prints."""
+
+    schema_version: Literal[1]
+    """Grows when a key changes its meaning or goes away."""
+
+
 class Span(TypedDict):
     """Bounds of a value that the source does not pin down; null is unbounded."""
 
