@@ -51,13 +51,7 @@ _PAGE_OPTIONS = ("slo", "title", "expected_interval")
 @click.option(
     "--y", type=click.Choice(["log", "linear"]), show_default="log", help="Scale of the value axis."
 )
-@click.option(
-    "--expected-interval",
-    metavar="D",
-    callback=options.with_unit,
-    help="Time between two requests of one connection, with its unit, such as 10ms: "
-    "plot raw and corrected.",
-)
+@options.interval_option
 @click.option("--term", is_flag=True, help="Draw the curve and the timeline in the terminal.")
 @click.option("--title", help="Chart title.")
 @click.option(

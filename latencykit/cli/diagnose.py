@@ -21,12 +21,7 @@ if TYPE_CHECKING:
 
 @click.command("diagnose", cls=options.Command)
 @options.inputs(split=True)
-@click.option(
-    "--expected-interval",
-    metavar="D",
-    callback=options.with_unit,
-    help="Time between two requests of one connection, with its unit, such as 10ms.",
-)
+@options.interval_option
 @options.sender_options
 @click.option(
     "--duration",

@@ -43,9 +43,7 @@ if TYPE_CHECKING:
     metavar="P",
     help="Send a second call after this percentile of one, such as 95.",
 )
-@options.list_option(
-    "--percentiles", default=["50,90,99,99.9"], help="Percentiles of the users' latency."
-)
+@options.percentiles_option
 @options.format_option
 def command(
     given: options.Inputs,

@@ -245,6 +245,16 @@ def _checked_chart(_context: click.Context, _option: click.Parameter, path: Any)
     return path
 
 
+def _with_unit(_context: click.Context, option: click.Parameter, text: str | None) -> str | None:
+    """Require the unit of a duration: a bare number means seconds in other options."""
+    if text is not None:
+        try:
+            parse_duration(text)
+        except InvalidArgumentError as error:
+            raise InvalidArgumentError(f"{option.opts[0]}: {error}") from error
+    return text
+
+
 format_option = click.option(
     "--format",
     "style",
@@ -277,6 +287,13 @@ chart_option = click.option(
     callback=_checked_chart,  # before anything is read
     metavar="CHART",
     help="Also plot it into this file: .png .svg .pdf.",
+)
+interval_option = click.option(
+    "--expected-interval",
+    metavar="D",
+    callback=_with_unit,
+    help="Time between two requests of one connection, with its unit, such as 10ms: shows "
+    "corrected values, too.",
 )
 sender_options = _together(
     click.option(
@@ -401,16 +418,6 @@ def share(text: str) -> float:
     if not (text.strip().endswith("%") or value == 0) or not 0 <= value <= 1:
         raise InvalidArgumentError(f"{text!r} is not a percentage; write it as 3%")
     return value
-
-
-def with_unit(_context: click.Context, option: click.Parameter, text: str | None) -> str | None:
-    """Require the unit of a duration: a bare number means seconds in other options."""
-    if text is not None:
-        try:
-            parse_duration(text)
-        except InvalidArgumentError as error:
-            raise InvalidArgumentError(f"{option.opts[0]}: {error}") from error
-    return text
 
 
 def slo_of(specs: Sequence[str]) -> SLO:

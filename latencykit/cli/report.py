@@ -18,12 +18,7 @@ from latencykit.cli.output import beside, print_assumed_units, print_written, wr
 @options.slo_option(
     help="Limits to check and draw, such as 99.9=20ms,max=1s, or a file (repeatable)."
 )
-@click.option(
-    "--expected-interval",
-    metavar="D",
-    callback=options.with_unit,
-    help="Time between two requests of one connection, with its unit, such as 2ms.",
-)
+@options.interval_option
 @options.sender_options
 @click.option("--title", help="Page title.")
 @click.option(

@@ -53,12 +53,7 @@ from latencykit.cli.output import print_result, print_sentences, write_chart
     default="10%",
     help="Stop when the ends of the bracket differ by less.",
 )
-@click.option(
-    "--confidence",
-    type=options.Real(0.5, 0.9999),
-    default=0.95,
-    help="Confidence that the bracket contains the capacity.",
-)
+@options.confidence_option
 @click.option("--url", help="Address for {url}, {host} and {port}.")
 @click.option(
     "--connections",
