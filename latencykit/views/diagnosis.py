@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Literal, TypedDict
 
 import numpy as np
@@ -29,8 +27,6 @@ from latencykit.units import (
     format_duration,
     format_estimate,
     format_percentile,
-    format_row,
-    format_value,
     percentile_name,
 )
 from latencykit.views.markup import as_sentence, badge, bullets, section, table
@@ -494,16 +490,6 @@ def _were(number: int) -> str:
     return "was" if number == 1 else "were"
 
 
-def _texts(result: Diagnosis, data: Histogram | Summary | None) -> dict[float, str]:
-    """Percentiles of the table: ranges where the source does not resolve them."""
-    if data is None or data.count == 0:
-        return {}
-    rows_of = data.reported_rows if isinstance(data, Summary) else data.percentile_rows
-    rows = rows_of([p for p, *_ in result.rows])
-    show = partial(format_value, unit=data.unit)
-    return {row.percentile: format_row(replace(row, supported=True), show) for row in rows}
-
-
 _USERS = "users, up to"
 
 
@@ -514,12 +500,11 @@ def _correction(verdict: Verdict) -> str:
 
 def html_of(result: Diagnosis) -> str:
     """Return the diagnosis as a notebook shows it."""
-    raw, corrected = _texts(result, result.raw), _texts(result, result.corrected)
-    corrected |= {p: format_value(high, result.raw.unit) for p, (_, high) in result.most.items()}
-    rows = [(percentile_name(p), raw.get(p, ""), corrected.get(p, "")) for p, *_ in result.rows]
-    fact, *others = result.sentences
+    record, (fact, *others) = diagnosis_record("", result), result.sentences
+    (_, raw), *further = _shown(record).items()
+    correction, corrected = further[-1] if further else ("", {})
+    rows = [(percentile_name(float(p)), raw[p], corrected.get(p, "")) for p in record["raw"]]
     lines = [*others, *result.detected_stalls.notes, result.advice]
-    correction = _USERS if result.most else _correction(result.verdict)
     title, title_of = result.run.source or result.run.tool, TITLES[result.verdict]
     title = title or "this measurement"
     return verdict_html(title, result.verdict, title_of, fact, correction, rows, lines)
@@ -724,25 +709,12 @@ def _paragraph(
 ) -> str:
     """The fact and its consequence, the numbers, and how sure: eight lines."""
     texts = [as_sentence(text) for text in record["findings"]]
-    table, unit = Table(out_unit=out_unit), record["unit"]
+    table = Table(out_unit=out_unit)
     usual = [name for name in record["raw"] if name in _USUAL]
     shown = list(record["raw"]) if every or not usual else usual
-    rows: dict[str, tuple[float | None, dict[str, float | None], dict[str, Span]]] = {
-        "as recorded": (record["raw_mean"], record["raw"], record["raw_ranges"])
-    }
-    if record["corrected"]:
-        values, ranges = record["corrected"], record["corrected_ranges"]
-        rows[_correction(record["verdict"])] = record["corrected_mean"], values, ranges
-    if record["range"]:
-        most: dict[str, float | None] = {n: high for n, (_, high) in record["range"].items()}
-        rows[_USERS] = None, most, {}
-    for heading, (mean, values, ranges) in rows.items():
-        cells = {"": heading, "mean": table.bounded(mean, ranges.get("mean"), unit)}
-        for name in shown:
-            value = values.get(name)
-            cell = "" if value is None else table.bounded(value, ranges.get(name), unit)
-            cells[percentile_name(float(name))] = cell
-        table.add(cells)
+    for heading, cells in _shown(record, out_unit).items():
+        named = {percentile_name(float(name)): cells.get(name, "") for name in shown}
+        table.add({"": heading, "mean": cells["mean"], **named})
     lines = texts[:2]
     if record["raw"]:
         lines += table.render(optional=("p50",), indent=2).splitlines()
@@ -760,6 +732,24 @@ def _paragraph(
         lines.append(as_sentence(record["advice"]))
     heading = f"{printable(record['name'])}: {TITLES[record['verdict']]}"
     return "\n".join([heading, *(f"  {line}" for line in lines)])
+
+
+def _shown(record: DiagnosisRecord, out_unit: str | None = None) -> dict[str, dict[str, str]]:
+    """Mean and percentiles by name, as recorded and otherwise: ranges where these are known."""
+    table, unit, corrected = Table(out_unit=out_unit), record["unit"], record["corrected"]
+    rows = {"as recorded": (record["raw_mean"], record["raw"], record["raw_ranges"])}
+    if corrected:
+        heading = _correction(record["verdict"])
+        rows[heading] = record["corrected_mean"], corrected, record["corrected_ranges"]
+    if record["range"]:
+        rows[_USERS] = None, {name: high for name, (_, high) in record["range"].items()}, {}
+    return {
+        heading: {
+            name: str(table.bounded(value, ranges.get(name), unit))
+            for name, value in {"mean": mean, **values}.items()
+        }
+        for heading, (mean, values, ranges) in rows.items()
+    }
 
 
 _SHADED, _LISTED, _LABELLED = 100, 20, 4
@@ -841,10 +831,10 @@ def omission_section(series: Sequence[PageSeries]) -> str:
         diagnosis = entry.diagnosis
         if diagnosis is None or diagnosis.verdict != "omits":
             continue
-        raw, corrected = (_texts(diagnosis, data) for data in (diagnosis.raw, diagnosis.corrected))
+        raw, corrected, *_ = [*_shown(diagnosis_record("", diagnosis)).values(), {}]
         rows = [
-            [percentile_name(p), esc(raw.get(p, "")), esc(corrected.get(p, "not known"))]
-            for p, *_ in diagnosis.rows
+            [percentile_name(p), esc(raw[key]), esc(corrected.get(key) or "not known")]
+            for p, key in ((p, format_percentile(p)) for p, *_ in diagnosis.rows)
         ]
         parts += [
             f"<p>{verdict_badge(entry)}</p>",
