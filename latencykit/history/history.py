@@ -77,14 +77,6 @@ class HistoryVerdict:
         found = {row.verdict for row in self.rows}
         return next(word for word in _ORDER if word in found)
 
-    def to_frame(self) -> pd.DataFrame:
-        """Return a table with one row per series and statistic; times in ns."""
-        import pandas as pd
-
-        columns = [name for name in HistoryRow.__dataclass_fields__ if name != "since"]
-        rows = [[getattr(row, name) for name in columns] for row in self.rows]
-        return pd.DataFrame(rows, columns=columns)
-
 
 class History:
     """The runs of a store: a folder, or a URL that fsspec opens.

@@ -70,7 +70,6 @@ def report(
     title: str | None = None,
     slo: SLO | str | None = None,
     files: Sequence[str | Path] = (),
-    command: str | None = None,
     expected_interval: str | float | None = None,
     rate: float | None = None,
     connections: int | None = None,
@@ -85,7 +84,6 @@ def report(
     title: str | None = None,
     slo: SLO | str | None = None,
     files: Sequence[str | Path] = (),
-    command: str | None = None,
     expected_interval: str | float | None = None,
     rate: float | None = None,
     connections: int | None = None,
@@ -99,7 +97,6 @@ def report(
     title: str | None = None,
     slo: SLO | str | None = None,
     files: Sequence[str | Path] = (),
-    command: str | None = None,
     expected_interval: str | float | None = None,
     rate: float | None = None,
     connections: int | None = None,
@@ -121,8 +118,6 @@ def report(
         Limits to draw and to check, such as ``"99.9=20ms, max=1s"``.
     files : sequence of paths
         Files whose sizes and hashes are shown.
-    command : str, optional
-        The command that made the page, to be shown.
     expected_interval, rate, connections, duration
         See `lk.diagnose`.
     page_size : int or str, default: "2MB"
@@ -170,7 +165,6 @@ def report(
             title=title,
             slo=slo,
             files=[input_file(file) for file in files],
-            command=command,
             expected_interval=expected_interval,
             rate=rate,
             connections=connections,
