@@ -81,7 +81,7 @@ def test_the_events_of_a_run_say_how_much_longer_it_has_to_be() -> None:
 @pytest.mark.parametrize("form", ["samples", "histogram", "log of 3 to 10 s"])
 def test_short_runs_of_a_queue_leave_its_capacity_within_the_bracket(form: str) -> None:
     rng, held, decided = np.random.default_rng(5), 0, 0
-    for _ in range(20):
+    for _ in range(12):
         runs: dict[str, lk.Data] = {}
         for rate in (300, 500, 600, 700, 780, 820, 900):
             run = queue(rng, rate, 3000)
@@ -91,8 +91,8 @@ def test_short_runs_of_a_queue_leave_its_capacity_within_the_bracket(form: str) 
         assert capacity is not None
         held += capacity.low <= 769.74 <= capacity.high
         decided += capacity.low > 0
-    assert held >= 19
-    assert decided >= 15
+    assert held >= 11
+    assert decided >= 9
 
 
 def test_service_times_that_vary_are_not_taken_for_waiting() -> None:

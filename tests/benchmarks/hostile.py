@@ -112,7 +112,7 @@ def siblings(folder: Path) -> list[Path]:
 
 
 def commands(path: Path, folder: Path, turn: int) -> list[list[str]]:
-    """Return the commands that a file is given to: the first, and by turns half of the others."""
+    """Return the commands that a file is given to: the first, and by turns a third of the others."""
     if path.parent.name == "events":
         return [["explain", str(RAW), "--events", str(path)]]
     given = [str(path)]
@@ -127,7 +127,7 @@ def commands(path: Path, folder: Path, turn: int) -> list[list[str]]:
         ["compare", *given, *given],
         ["merge", *given, "-o", str(folder / "a.hlog")],
     ]
-    return [["summary", *given], *others[turn % 2 :: 2]]
+    return [["summary", *given], *others[turn % 3 :: 3]]
 
 
 _CHILD = """

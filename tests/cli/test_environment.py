@@ -126,8 +126,9 @@ READ_ALL = """
 import contextlib, hashlib, pathlib, sys
 import latencykit as lk
 from latencykit.errors import LatencyKitError
-for path in sorted(pathlib.Path(sys.argv[1]).rglob("*")):
-    if path.is_file() and path.stat().st_size < 200_000 and path.name != "expect.json":
+for folder in pathlib.Path(sys.argv[1]).iterdir():
+    every = [one for one in folder.rglob("*") if one.is_file() and one.name != "expect.json"]
+    for path in sorted(every, key=lambda one: one.stat().st_size)[:1]:
         with contextlib.suppress(LatencyKitError):
             said = [
                 (name, repr(one), one.run.notes, one._repr_html_(), list(getattr(one, "columns", ())))

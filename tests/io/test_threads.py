@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import gzip
-import json
 import sys
 import threading
 import zlib
@@ -12,13 +11,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import latencykit as lk
 from latencykit import _threads
-from latencykit.cli import cli
 from latencykit.core import log_cache
 from latencykit.core.buckets import HdrBuckets
 from latencykit.core.histogram_log import blocks_of, interval_series
@@ -103,27 +100,6 @@ def test_pieces_give_the_same_numbers(tmp_path_factory, seed, tags, layouts, lar
         patch.setattr(log_cache, "BUDGET", budget)
         for one, other in zip(whole, answers(path), strict=True):
             np.testing.assert_equal(other, one)
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["summary"],
-        ["summary", "--interval", "10s", "--percentiles", "50,99"],
-        ["check", "--slo", "99=1ms"],
-        ["diagnose"],
-    ],
-)
-def test_commands_print_the_same(small, tmp_path, words):
-    path = write(tmp_path / "x.hlog", 7, 600)
-    small.setattr(log_cache, "BUDGET", 0)
-    printed = []
-    for ahead in PIECES:
-        small.setattr(hlog, "AHEAD", ahead)
-        done = CliRunner().invoke(cli, [*words, str(path), "--unit", "ns", "--format", "json"])
-        assert done.exit_code in (0, 1), done.output
-        printed.append(json.loads(done.stdout))
-    assert printed[1:] == printed[:1] * 2
 
 
 def corrupted(path, line, how):

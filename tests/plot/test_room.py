@@ -19,14 +19,7 @@ from latencykit import plot
 from latencykit.plot.files import save
 from latencykit.plot.label_layout import Heading
 from tests import laws
-from tests.plot.conftest import (
-    CHARTS,
-    assert_tidy,
-    drawn,
-    look_of,
-    texts_of,
-    words_of,
-)
+from tests.plot.conftest import CHARTS, assert_tidy, drawn, look_of, texts_of, words_of
 
 if TYPE_CHECKING:
     from matplotlib.text import Text
