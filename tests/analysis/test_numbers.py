@@ -16,7 +16,7 @@ from tests.benchmarks.truth_diagnosis import data_types, frozen_world
 from tests.conftest import FORMS
 from tests.io.test_contract import CASES
 
-TABLE = Path(__file__).parents[1] / "snapshots" / "numbers.txt"
+TABLE = Path(__file__).parents[1] / "snapshots" / "numbers.yaml"
 FIRST = {case.format: case for case in reversed(CASES)}
 KEPT = FORMS | {"bare": bare, "bare log": lambda run: bare(run.to_log("100ms")), "rows": printed}
 
