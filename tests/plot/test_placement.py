@@ -131,10 +131,6 @@ def test_long_titles_stay_inside_the_figure(width):
         assert text.get_text().endswith("…") or width > 8
 
 
-def test_a_word_longer_than_the_line_is_cut():
-    assert layout.wrapped("x" * 50, 10, 2, len) == "x" * 10 + "\n…"
-
-
 def test_the_title_stands_above_the_conditions():
     figure = Figure(figsize=(8, 4), layout="constrained")
     ax = figure.add_subplot()
