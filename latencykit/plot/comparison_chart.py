@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
+import latencykit.plot.axes  # noqa: F401 - the percentile scale
 from latencykit.errors import DataNotAvailableError
 from latencykit.plot import style
-from latencykit.plot.axes import log_ticks
 from latencykit.plot.label_layout import LineLabels, head
 from latencykit.units import format_change, format_count, percentile_name
 
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from latencykit.analysis.compare import Change, Comparison, Runs
 
 
+_TICKS = (
+    1e-3, 1e-2, 0.05, 0.1, 0.2, 0.33, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 1.0, 1.01, 1.02, 1.05,
+    1.1, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0, 1e3, 1e4, 1e5, 1e6,
+)  # fmt: skip
 _NARROWEST = 1.02
 
 
@@ -171,8 +175,18 @@ def _scale_ratios(ax: Axes, rows: list[Change]) -> None:
     low, high = low / margin, high * margin
     ax.set_yscale("log")
     ax.set_ylim(low, high)
-    most = max(3, int(style.size_in_points(ax)[1] / 26))
-    ax.yaxis.set_major_locator(FixedLocator(sorted({1.0, *log_ticks(low, high, most)})))
+    height = ax.get_window_extent().height * 72.0 / ax.figure.dpi
+    apart = math.log(high / low) * 26.0 / height
+    ticks = [1.0]
+    slower = [tick for tick in _TICKS if 1 < tick <= high]
+    faster = [tick for tick in reversed(_TICKS) if low <= tick < 1]
+    for outwards in (slower, faster):
+        last = 1.0
+        for tick in outwards:
+            if abs(math.log(tick / last)) >= apart:
+                ticks.append(tick)
+                last = tick
+    ax.yaxis.set_major_locator(FixedLocator(sorted(ticks)))
     ax.yaxis.set_minor_locator(NullLocator())
     ax.yaxis.set_major_formatter(
         FuncFormatter(lambda ratio, _: "no change" if ratio == 1 else format_change(ratio - 1))

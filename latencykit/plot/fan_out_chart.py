@@ -88,11 +88,11 @@ def fan_out(
     mixed = any(result.model == "mixture" for result in results)
     bounds = fan_out(values, sizes, independent=True, shares=(99.0,)) if mixed else []
     names = [format_items(result.n, "call") for result in results]
-    curves = dict(zip(names, results, strict=True))
+    curves = dict(zip(names[::-1], results[::-1], strict=True))  # as they lie, the slowest above
     options: dict[str, Any] = {"unit": unit, "log": log, "legend": legend} | line_kwargs
     places = nines or nines_of(results[0].leaf.count)
     percentiles(curves, ax=ax, nines=places, title="", subtitle="", **options)
-    colours = [look["color"] for look in series_styles(curves).values()]
+    colours = [look["color"] for look in series_styles(curves).values()][::-1]
     for bound, colour in zip(bounds, colours, strict=False):
         if bound.n > 1:
             at, value = cut(curve_of(bound), 0.0, 100.0)
@@ -104,7 +104,7 @@ def fan_out(
     notes = [
         series_title(label, values.run, results[0].leaf.count),
         "thin: if calls were independent" if len(results) > 1 and bounds else "",
-        "dotted: the sample is too small",
+        "dotted: the sample is too small" if curve_of(results[-1]).limit < 99.9999 else "",
     ]
     finding = (
         f"{_slower(results[-1])} of users who wait for {names[-1]} fare worse than the p99 of one"

@@ -472,15 +472,17 @@ def name_curves(
     # `ends` has the highest value of each series and the words for it, by which a legend is sorted;
     # `places` is where the first name would like to be, the distance of the next, and the
     # tolerance.
+    alike = len({words for _, words in ends.values()}) == 1
     if named and len(series) > FEW:
         order = sorted(series, key=lambda label: -float(f"{ends[label][0]:.3g}"))
         texts = [
-            "   ".join(filter(None, (plain(short), ends[label][1])))
+            "   ".join(filter(None, (plain(short), "" if alike else ends[label][1])))
             for label, short in zip(order, short_names(order, _letters(ax)), strict=True)
         ]
         outside_legend(ax, [lines[label][0] for label in order], texts)
-        return
-    if named and len(series) > 1:
+        if not alike:
+            return
+    elif named and len(series) > 1:
         first, step, tolerance = places
         for k, (label, data) in enumerate(series.items()):
             name, at = named_count(distinct_names(series, 32)[label], data), first + step * k

@@ -88,7 +88,7 @@ def test_solid_ends_where_single_calls_do_not_support_it(ax):
 @pytest.mark.slow
 def test_many_numbers_of_calls_have_a_legend(scheduled):
     figure = drawn(plot.fan_out, {"a": scheduled}, n=[1, 3, 10, 30, 100, 300])
-    assert [word[:9] for word in legend_words(figure)[:2]] == ["1 call   ", "3 calls  "]
+    assert legend_words(figure)[:2] == ["300 calls", "100 calls"]
     assert_tidy(figure)
 
 
