@@ -246,13 +246,13 @@ def _checked_chart(_context: click.Context, _option: click.Parameter, path: Any)
 
 
 def _with_unit(_context: click.Context, option: click.Parameter, text: str | None) -> str | None:
-    """Require the unit of a duration: a bare number means seconds in other options."""
+    """Give a bare number its unit, seconds."""
     if text is not None:
         try:
-            parse_duration(text)
+            parse_duration(text, "s")
         except InvalidArgumentError as error:
             raise InvalidArgumentError(f"{option.opts[0]}: {error}") from error
-    return text
+    return text if text is None or text[-1:].isalpha() else f"{text}s"
 
 
 format_option = click.option(
@@ -292,8 +292,8 @@ interval_option = click.option(
     "--expected-interval",
     metavar="D",
     callback=_with_unit,
-    help="Time between two requests of one connection, with its unit, such as 10ms: shows "
-    "corrected values, too.",
+    help="Time between two requests of one connection, such as 10ms (a bare number: seconds): "
+    "shows corrected values, too.",
 )
 sender_options = _together(
     click.option(

@@ -68,7 +68,7 @@ def fan_out(
     >>> from latencykit.core.histogram import Histogram
     >>> ax = fan_out(Histogram.of(range(1, 1000)), [1, 10], ax=Figure().add_subplot())
     >>> [line.get_label() for line in ax.lines if not line.get_label().startswith("_")]
-    ['1 call', '10 calls']
+    ['10 calls', '1 call']
     """
     ax = current_axes(ax)
     series = as_series(data)
