@@ -2,8 +2,8 @@
 
 Real files should not reach them. To raise one: ``--limit NAME=SIZE`` for a command,
 ``with lk.limits(NAME=SIZE):`` in a program, or ``LATENCYKIT_LIMITS="NAME=SIZE,NAME=SIZE"`` in the
-environment, which child processes inherit; a remote worker has its own. Sizes are whole numbers
-(bytes also with KiB, MiB or GiB); times are seconds (also with ms, s, min or h).
+environment, which child processes inherit; a remote worker has its own. Sizes are numbers, of bytes
+also with a unit such as MB or MiB; times are seconds, or have a unit such as min.
 
 Three things need no limit: back-filling for coordinated omission counts its fills without listing
 them, JSON nests no deeper than Python's parser allows, and files of rows or intervals are streamed.
@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 from collections.abc import Iterator
 from dataclasses import asdict, fields
 from functools import cached_property, lru_cache
@@ -22,13 +21,10 @@ from typing import Any
 from latencykit._processes import environment
 from latencykit._records import record
 from latencykit.errors import InputTooLargeError, InvalidArgumentError
+from latencykit.units import byte_count, parse_duration
 
 _VARIABLE = "LATENCYKIT_LIMITS"
 _DEFLATE_RATIO = 1032  # deflate cannot expand further: 258 bytes from two bits
-_SIZE = re.compile(r"([0-9][0-9_]{0,29}) *(KiB|MiB|GiB|)")
-_TIME = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?) *(ms|s|min|h|)")
-_SECONDS = {"": 1.0, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
-_UNITS = {"": 0, "KiB": 10, "MiB": 20, "GiB": 30}
 _ORDINARY_RATIO = 100  # tool outputs compress five to thirty times
 
 
@@ -112,20 +108,21 @@ def _parsed(text: str) -> Limits:
     values: dict[str, Any] = {}
     for part in filter(None, map(str.strip, text.split(","))):
         name, _, size = (side.strip() for side in part.partition("="))
-        hit = (_TIME if name in _TIMES else _SIZE).fullmatch(size)
         if name not in _NAMES:
             raise InvalidArgumentError(
                 f"{name!r} is not a valid limit; the limits are {', '.join(_NAMES)} "
                 f"(--limit, {_VARIABLE})"
             )
-        if hit is None or (name != "private" and not float(hit[1].replace("_", ""))):
+        try:
+            number = parse_duration(size, "s") / 1e9 if name in _TIMES else byte_count(size)
+        except InvalidArgumentError:
+            number = 0
+        if number <= 0 and (name, size) != ("private", "0"):
             raise InvalidArgumentError(
                 f"{size!r} is not a valid size of the limit {name}; "
                 f"write it as {_LIKE[name in _TIMES]} (--limit, {_VARIABLE})"
             )
-        values[name] = (
-            float(hit[1]) * _SECONDS[hit[2]] if name in _TIMES else int(hit[1]) << _UNITS[hit[2]]
-        )
+        values[name] = number
     return Limits(**values)
 
 

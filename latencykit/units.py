@@ -103,6 +103,18 @@ def parse_duration(text: str | float, default: str | None = None) -> float:
     return total
 
 
+def byte_count(size: int | str) -> int:
+    """Return a number of bytes, such as that of ``"2MB"`` or ``"2 MiB"``."""
+    text = str(size).strip().replace("_", "")
+    parts = re.fullmatch(r"([0-9]{1,30}(?:\.[0-9]{1,9})?) *([kMG]?)i?B?", text, re.IGNORECASE)
+    if parts is None or not float(parts[1]):
+        raise InvalidArgumentError(
+            f"{printable(text, 60)!r} is not a size; expected one such as 500kB or 2MB"
+        )
+    power = 1024 if "ib" in text.lower() else 1000
+    return int(float(parts[1]) * power ** " kmg".index(parts[2].lower() or " "))
+
+
 def format_duration(nanoseconds: float, digits: int = 3) -> str:
     """Return a duration as text: three significant digits and the largest unit that fits.
 

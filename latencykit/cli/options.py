@@ -290,10 +290,9 @@ chart_option = click.option(
 )
 interval_option = click.option(
     "--expected-interval",
-    metavar="D",
+    metavar="SECONDS",
     callback=_with_unit,
-    help="Time between two requests of one connection, such as 10ms (a bare number: seconds): "
-    "shows corrected values, too.",
+    help="Time between two requests of one connection, such as 10ms: shows corrected values, too.",
 )
 sender_options = _together(
     click.option(

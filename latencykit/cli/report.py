@@ -42,7 +42,7 @@ def command(
         from latencykit._files import checked_page
 
         checked_page(out)
-    from latencykit.views.page import byte_count
+    from latencykit.units import byte_count
 
     byte_count(chosen["page_size"])  # before anything is read
     loaded = with_parts(load(given.selecting(columns=True), shown=True))

@@ -10,7 +10,6 @@ screen understand.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -89,7 +88,7 @@ def page_html(
     # offers; otherwise they name the file that the data themselves name.
     named = as_series(data)
     # All series, corrected ones last, and close-ups, within a limit in bytes.
-    limit = byte_count(page_size)
+    limit = units.byte_count(page_size)
     measured = diagnose_series(page_series(named, limit), diagnosis)
     if len(measured) == 1 and measured[0].omits:  # in the colour of raw measurements
         measured = [replace(measured[0], look=("raw", ""))]
@@ -144,16 +143,6 @@ def page_html(
         section("provenance", "Where it comes from", provenance(named, files, command)),
     ]
     return document(heading, "".join(parts), model)
-
-
-def byte_count(size: int | str) -> int:
-    """Return a number of bytes, such as that of ``"2MB"``."""
-    text = str(size).strip()
-    parts = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kMG]?)i?B?", text, re.IGNORECASE)
-    if parts is None or not float(parts[1]):
-        raise InvalidArgumentError(f"{text!r} is not a size; expected one such as 500kB or 2MB")
-    power = 1024 if "ib" in text.lower() else 1000
-    return int(float(parts[1]) * power ** " kmg".index(parts[2].lower() or " "))
 
 
 def explorer_parts(data: object) -> tuple[str, str, JSONObject]:

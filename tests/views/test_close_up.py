@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import latencykit as lk
-from latencykit.views.page import byte_count
+from latencykit.units import byte_count
 from latencykit.views.page_series import finer
 from tests.views.conftest import model_of
 
