@@ -20,7 +20,7 @@ import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
@@ -299,7 +299,7 @@ def blocks_of_payloads(
     for begin, end in pairwise(dict.fromkeys([0, *last, len(payloads)])):
         some = rows[begin:end]
         corrupt = partial(_corrupt, refuse, some)
-        yield EncodedBlock(some, payloads.layouts[0].buckets, payloads[begin:end], corrupt)
+        yield EncodedBlock(some, payloads.layouts[0].buckets, payloads[begin:end], corrupt, [])
 
 
 def _corrupt(refuse: Callable[[int, str], object], rows: Ints, row: int, reason: str) -> None:
@@ -311,28 +311,27 @@ class EncodedBlock(Block):
 
     payloads: Payloads
     corrupt: Callable[[int, str], object]
+    decoded: list[tuple[Ints, Ints, Ints, Ints | None]]  # once, for all that it is moved to
 
     def __init__(
-        self,
-        rows: Ints,
-        buckets: Buckets,
-        payloads: Payloads,
-        corrupt: Callable[[int, str], object],
+        self, rows: Ints, buckets: Buckets, payloads: Payloads, corrupt: object, decoded: object
     ) -> None:
-        vars(self).update(rows=rows, buckets=buckets, payloads=payloads, corrupt=corrupt)
+        own = {"payloads": payloads, "corrupt": corrupt, "decoded": decoded}
+        vars(self).update(rows=rows, buckets=buckets, **own)
 
     def __getstate__(self) -> dict[str, Any]:  # what travels was decoded once
-        return vars(self) | {"corrupt": None}
+        return vars(self) | {"corrupt": None, "decoded": []}
 
-    @cached_property
+    @property
     def _entries(self) -> tuple[Ints, Ints, Ints, Ints | None]:
-        while True:
+        while not self.decoded:
             try:
-                return decode_summed(self.payloads)
+                self.decoded.append(decode_summed(self.payloads))
             except errors.RowError as bad:
                 self.corrupt(bad.row, str(bad))
                 # where that returns: an empty interval
                 self.payloads.ends[bad.row] = self.payloads.begins[bad.row]
+        return self.decoded[0]
 
     indptr = property(lambda self: self._entries[0])
     index = property(lambda self: self._entries[1])
@@ -341,8 +340,7 @@ class EncodedBlock(Block):
     @property
     def sums(self) -> Ints | None:
         """Sums of all rows, bucket by bucket: a third of the time that the entries take."""
-        entries = vars(self).get("_entries")
-        return sum_of_rows(self.payloads) if entries is None else entries[3]
+        return self.decoded[0][3] if self.decoded else sum_of_rows(self.payloads)
 
     @property
     def nbytes(self) -> int:
@@ -351,7 +349,7 @@ class EncodedBlock(Block):
 
     def moved(self, rows: Ints, buckets: Buckets) -> EncodedBlock:
         """Return the block with other numbers of its rows, in a layout of another scale."""
-        return EncodedBlock(rows, buckets, self.payloads, self.corrupt)
+        return EncodedBlock(rows, buckets, self.payloads, self.corrupt, self.decoded)
 
     def kept(self) -> Block:
         """Return what takes the least memory to give this block again."""
@@ -359,7 +357,7 @@ class EncodedBlock(Block):
 
     def widened(self) -> EncodedBlock:
         """Return the intervals as they were written."""
-        return self.moved(self.rows, self.buckets)
+        return EncodedBlock(self.rows, self.buckets, self.payloads, self.corrupt, [])
 
 
 class HlogPart:
