@@ -192,9 +192,14 @@ def heatmap(
             lambda x, pos: "0" if x <= middle * 1.0001 else formatter(x, int(pos))
         )
     time_axis(ax, float(cells.times[0]), float(cells.times[-1]))
-    draw_shares(
-        ax, cells.times, cells.values, shown, "share of the interval's requests", **image_kwargs
-    )
+    known = shown[np.isfinite(shown) & (shown > 0)]
+    low, high = (float(known.min()), float(known.max())) if known.size else (0.1, 1.0)
+    norm = LogNorm(min(max(low, high * 1e-6), high / 10), high, clip=True)
+    look: Look = {"cmap": _MAP, "norm": norm} | image_kwargs
+    shown = np.ma.masked_where(~(shown > 0), shown)
+    mesh: Any = ax.pcolormesh  # of which a picture of lines and text has an image
+    image = mesh(cells.times, cells.values, shown, rasterized=True, **look)
+    image.set_in_layout(False)  # it fills the axes
     # Grey ground where nothing was counted: nothing is known there.
     gap = ~(np.nan_to_num(cells.counts) > 0).any(axis=0)
     edges = np.flatnonzero(np.diff(np.concatenate(([False], gap, [False])).astype(np.int8)))
@@ -212,6 +217,14 @@ def heatmap(
     labels, edge = LineLabels(), float(cells.values[cell])  # the upper one of its cell
     labels.point(ax, words, (at, edge), [line], above=True)
     ax.add_artist(labels)
+    # A slim colour bar with logarithmic ticks at the right.
+    bar: Any = ax.figure.colorbar(image, cax=ax.inset_axes((1.018, 0.0, 0.014, 1.0)))
+    bar.outline.set_visible(False)
+    bar.ax.yaxis.set_major_locator(LogLocator(numticks=8))
+    bar.ax.yaxis.set_minor_locator(NullLocator())
+    bar.ax.yaxis.set_major_formatter(share_text)
+    bar.ax.tick_params(labelsize=8, labelcolor=INK, length=0)
+    bar.set_label("share of the interval's requests", fontsize=8.5, color=MUTED)
     slo_line(ax, slo, log.unit)
     tidy(ax, f"time from the start{clock(log.start)}")
     ax.grid(visible=False)
@@ -219,27 +232,6 @@ def heatmap(
     note = "grey: no request was counted" if gap.any() else ""
     head(ax, finding, joined({label: log}, note), title, subtitle)
     return ax
-
-
-def draw_shares(
-    ax: Axes, x: Floats, y: Floats, shares: Floats, words: str, **image_kwargs: Any
-) -> None:
-    """Draw shares between edges as colours, and at the right a slim bar of what these mean."""
-    known = shares[np.isfinite(shares) & (shares > 0)]
-    low, high = (float(known.min()), float(known.max())) if known.size else (0.1, 1.0)
-    norm = LogNorm(min(max(low, high * 1e-6), high / 10), high, clip=True)
-    look: Look = {"cmap": _MAP, "norm": norm} | image_kwargs
-    shown = np.ma.masked_where(~(shares > 0), shares)
-    # Of a picture of lines and text, it is an image.
-    image = ax.pcolormesh(x, y, shown, rasterized=True, **look)
-    image.set_in_layout(False)  # it fills the axes
-    bar: Any = ax.figure.colorbar(image, cax=ax.inset_axes((1.018, 0.0, 0.014, 1.0)))
-    bar.outline.set_visible(False)
-    bar.ax.yaxis.set_major_locator(LogLocator(numticks=8))
-    bar.ax.yaxis.set_minor_locator(NullLocator())
-    bar.ax.yaxis.set_major_formatter(share_text)
-    bar.ax.tick_params(labelsize=8, labelcolor=INK, length=0)
-    bar.set_label(words, fontsize=8.5, color=MUTED)
 
 
 def _total(series: Mapping[str, Any]) -> tuple[str, HistogramLog]:
