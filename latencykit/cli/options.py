@@ -203,6 +203,9 @@ def inputs(
                     part.partition("=") for part in (*limit, *["private=1"] * allow_private)
                 )
             }
+            interval = options.get("expected_interval")  # bare: of values without a unit, in theirs
+            if interval and not interval[-1].isalpha() and selection.get("unit") != "none":
+                options["expected_interval"] = f"{interval}s"
             with limits(**bounds), in_terminal():
                 return function(given, **options)
 
@@ -245,14 +248,14 @@ def _checked_chart(_context: click.Context, _option: click.Parameter, path: Any)
     return path
 
 
-def _with_unit(_context: click.Context, option: click.Parameter, text: str | None) -> str | None:
-    """Give a bare number its unit, seconds."""
+def _is_duration(_context: click.Context, option: click.Parameter, text: str | None) -> str | None:
+    """Name the option of a text that is not a duration, before anything is read."""
     if text is not None:
         try:
             parse_duration(text, "s")
         except InvalidArgumentError as error:
             raise InvalidArgumentError(f"{option.opts[0]}: {error}") from error
-    return text if text is None or text[-1:].isalpha() else f"{text}s"
+    return text
 
 
 format_option = click.option(
@@ -291,7 +294,7 @@ chart_option = click.option(
 interval_option = click.option(
     "--expected-interval",
     metavar="SECONDS",
-    callback=_with_unit,
+    callback=_is_duration,
     help="Time between two requests of one connection, such as 10ms: shows corrected values, too.",
 )
 sender_options = _together(

@@ -295,15 +295,15 @@ class TotalsFold:
                 wider[: narrow.size] = narrow
                 self._dense_bytes += wider.nbytes - narrow.nbytes
                 self._dense[buckets] = held = wider
-        if held is not None and sums is not None:
-            held[:needed] += sums
-            return
-        index = block.index if sums is None else nonzero(sums)
         if held is not None:
-            np.add.at(held, index, counts)
+            if sums is None:
+                np.add.at(held, block.index, counts)
+            else:
+                held[:needed] += sums
             return
-        counts = counts if sums is None else sums[index]
         # Entries of a rare layout are kept as they are, up to a bound; then they are added up.
+        index = block.index if sums is None else nonzero(sums)
+        counts = counts if sums is None else sums[index]
         self._sparse.setdefault(buckets, []).append((index, counts))
         self._waiting += index.size
         if self._waiting > _ASIDE:

@@ -339,7 +339,7 @@ class EncodedBlock(Block):
 
     @property
     def sums(self) -> Ints | None:
-        """Sums of all rows, bucket by bucket: a third of the time that the entries take."""
+        """Sums of all rows, bucket by bucket: half of the time that the entries take."""
         return self.decoded[0][3] if self.decoded else sum_of_rows(self.payloads)
 
     @property

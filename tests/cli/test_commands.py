@@ -36,6 +36,12 @@ def test_an_option_names_the_unit_of_a_bare_duration(run):
         assert durations[name] == "SECONDS"
 
 
+@pytest.mark.parametrize(("unit", "seen"), [((), 10e9), (("--unit", "none"), 10)])
+def test_a_bare_interval_is_seconds_unless_the_values_have_no_unit(run, unit, seen):
+    words = ("diagnose", RAW, "--expected-interval", "10", "--format", "json", *unit)
+    assert json.loads(run(*words)[1])["series"][0]["expected_interval"] == seen
+
+
 def test_summary_in_json_has_the_contracts_keys_and_notes_go_elsewhere(run):
     status, out, err = run("summary", RAW, "--format", "json")
     record = json.loads(out)
